@@ -43,8 +43,8 @@ let syntaxLinking: [LinkerSetting] = [
 /// The files of Studio's page, which become part of the program.
 let studioPage = [
     "index.html", "style.css", "favicon.svg", "app.js", "dom.js", "api.js", "values.js",
-    "overview.js", "records.js", "record.js", "log.js", "outbox.js", "conflicts.js", "sync.js",
-    "queries.js", "health.js", "hub.js",
+    "overview.js", "records.js", "record.js", "edit.js", "log.js", "outbox.js",
+    "conflicts.js", "sync.js", "queries.js", "health.js", "hub.js",
 ]
 
 let package = Package(

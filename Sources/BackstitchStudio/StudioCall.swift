@@ -74,14 +74,21 @@ package struct StudioError: Error, Sendable {
     }
 }
 
+/// The answer to a call.
+package enum StudioAnswer: Sendable {
+    case json(String)
+    /// The bytes of a file, to be kept and not shown.
+    case file(path: String)
+}
+
 /// What Studio shows: it answers the calls of the page.
 package protocol StudioSource: Sendable {
     /// What the page says of itself; JSON with `name` and `writable`.
     func session() throws -> String
-    /// Answers a call with JSON.
+    /// Answers a call.
     ///
     /// - Throws: ``StudioError``, or anything else, whose message is shown.
-    func answer(_ call: StudioCall) async throws -> String
+    func answer(_ call: StudioCall) async throws -> StudioAnswer
     /// What to say about an error.
     func message(of error: any Error) -> String
     /// Lets calls that wait end.

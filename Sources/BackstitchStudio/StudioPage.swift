@@ -14,6 +14,7 @@ struct StudioPage: Sendable {
         "values.js": PackageResources.values_js, "overview.js": PackageResources.overview_js,
         "records.js": PackageResources.records_js, "record.js": PackageResources.record_js,
         "log.js": PackageResources.log_js, "outbox.js": PackageResources.outbox_js,
+        "edit.js": PackageResources.edit_js,
         "conflicts.js": PackageResources.conflicts_js, "sync.js": PackageResources.sync_js,
         "queries.js": PackageResources.queries_js, "health.js": PackageResources.health_js,
         "hub.js": PackageResources.hub_js,

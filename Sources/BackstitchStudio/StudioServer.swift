@@ -128,13 +128,13 @@ private struct StudioDesk: Sendable {
             case .signIn: return try signIn(request)
             case .session: return try session()
             case .read(let name):
-                return .json(
+                return .answer(
                     try await source.answer(
                         StudioCall(
                             name: name, parameters: StudioCall.parameters(ofTarget: request.target))
                     ))
             case .act(let name):
-                return .json(
+                return .answer(
                     try await source.answer(
                         StudioCall(name: name, isAction: true, parameters: try members(of: request))
                     ))
@@ -182,6 +182,20 @@ private struct StudioDesk: Sendable {
 }
 
 extension HubResponse {
+    fileprivate static func answer(_ answer: StudioAnswer) -> HubResponse {
+        switch answer {
+        case .json(let text): json(text)
+        case .file(let path):
+            // Whatever the bytes are, no browser shows or runs them.
+            HubResponse(
+                status: 200,
+                headers: [
+                    HubRequest.Header("Content-Type", "application/octet-stream"),
+                    HubRequest.Header("Content-Disposition", "attachment"),
+                ], body: .file(path: path))
+        }
+    }
+
     fileprivate static func json(_ text: String, status: Int = 200) -> HubResponse {
         HubResponse(
             status: status, headers: [HubRequest.Header("Content-Type", "application/json")],

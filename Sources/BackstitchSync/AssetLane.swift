@@ -14,6 +14,14 @@ actor AssetLane: AssetProvider {
         case download(ContentKey)
     }
 
+    /// What became of transfers.
+    struct Ended {
+        var well = 0
+        var otherwise = 0
+        /// The code of the last failure.
+        var code: String?
+    }
+
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private let scope: EngineScope
@@ -28,6 +36,7 @@ actor AssetLane: AssetProvider {
     /// Why a transfer failed that no service error tells.
     private var failures: [Transfer: any Error] = [:]
     private var isStopped = false
+    private var ended: [TransferMachine<Transfer>.Lane: Ended] = [:]
     /// What runs after an upload that a record waits for.
     nonisolated let uploaded = AfterUpload()
 
@@ -157,6 +166,13 @@ actor AssetLane: AssetProvider {
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             }
         }
+        if !actions.isEmpty {
+            let lanes = TransferMachine<Transfer>.Lane.allCases.map { lane in
+                EngineReport.Lane(lane, of: machine, ended[lane])
+            }
+            let now = scope.clock.milliseconds
+            scope.recorder.withLock { $0.note(lanes, now: now) }
+        }
     }
 
     private func start(_ transfer: Transfer) {
@@ -182,6 +198,7 @@ actor AssetLane: AssetProvider {
         }
         let clock = scope.clock
         let isWanted = machine.state(of: transfer) != nil
+        if isWanted { note(error, of: transfer) }
         perform(
             machine.ended(transfer, error, now: clock.milliseconds, random: clock.random()))
         failures[transfer] = nil
@@ -189,6 +206,20 @@ actor AssetLane: AssetProvider {
             wanted[key] = nil
         }
         if case .upload = transfer, failure == nil, isWanted { uploaded.run() }
+    }
+
+    private func note(_ error: ServiceError?, of transfer: Transfer) {
+        let lane: TransferMachine<Transfer>.Lane =
+            switch transfer {
+            case .upload: .upload
+            case .download: .download
+            }
+        if let error {
+            ended[lane, default: Ended()].otherwise += 1
+            ended[lane]?.code = error.code.description
+        } else {
+            ended[lane, default: Ended()].well += 1
+        }
     }
 
     private func tell(_ transfer: Transfer, _ error: ServiceError?) {

@@ -36,13 +36,23 @@ struct EngineRecorder {
 
     mutating func giveBackTurn() { isOn = false }
 
-    mutating func note(_ status: SyncStatus, nextAttempt: Int64?, now: Int64) {
+    mutating func note(
+        _ status: SyncStatus, nextAttempt: Int64?, _ queue: EngineReport.Queue, now: Int64
+    ) {
         let (word, code) = status.words
-        guard (report.status, report.code, report.nextAttempt) != (word, code, nextAttempt) else {
-            return
-        }
+        let isNews = (report.status, report.code, report.nextAttempt) != (word, code, nextAttempt)
+        guard isNews || report.queue != queue else { return }
         (report.status, report.code, report.nextAttempt) = (word, code, nextAttempt)
-        write(now: now, atOnce: report.trigger == nil || status == .stopped)
+        report.queue = queue
+        write(now: now, atOnce: isNews && report.trigger == nil || status == .stopped)
+    }
+
+    /// - Parameter lanes: How the transfers of files stand.
+    mutating func note(_ lanes: [EngineReport.Lane], now: Int64) {
+        guard report.lanes != lanes else { return }
+        report.lanes = lanes
+        // The last news of a lane is not left out.
+        write(now: now, atOnce: lanes.allSatisfy(\.isIdle))
     }
 
     mutating func begin(_ trigger: SyncTrigger, now: Int64) {
@@ -86,6 +96,41 @@ struct EngineRecorder {
         if !atOnce, let written, (0..<Self.pauseMilliseconds).contains(now - written) { return }
         written = now
         sign.file.write(Array(text))
+    }
+}
+
+extension EngineReport.Queue {
+    /// What waits to begin in an engine; nothing in one that has ended.
+    init(_ machine: EngineMachine) {
+        self.init()
+        guard machine.ending == nil else { return }
+        let queue = machine.queue
+        next = (queue.later ?? queue.known?.trigger)?.rawValue
+        due = queue.later == nil ? queue.known?.dueMilliseconds : nil
+        deadline = queue.deadline?.dueMilliseconds
+        calls = machine.waiting.all.count
+        isOffline = !queue.isReachable
+    }
+}
+
+extension EngineReport.Lane {
+    /// How the transfers of a lane stand.
+    init(
+        _ lane: TransferMachine<AssetLane.Transfer>.Lane,
+        of machine: TransferMachine<AssetLane.Transfer>, _ ended: AssetLane.Ended?
+    ) {
+        self.init("\(lane)")
+        for state in machine.states(in: lane) {
+            switch state {
+            case .running: running += 1
+            case .waiting: waiting += 1
+            case .delayed(let due):
+                delayed += 1
+                nextAttempt = min(due, nextAttempt ?? due)
+            }
+        }
+        guard let ended else { return }
+        (done, failed, error) = (ended.well, ended.otherwise, ended.code)
     }
 }
 

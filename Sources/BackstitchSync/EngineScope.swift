@@ -64,10 +64,10 @@ struct EngineScope: Sendable {
     }
 
     /// Shows what the engine does, here and to other programs.
-    func show(_ status: SyncStatus, nextAttempt: Int64?) {
+    func show(_ status: SyncStatus, nextAttempt: Int64?, _ queue: EngineReport.Queue) {
         self.status.withLock { $0 = status }
         let now = clock.milliseconds
-        recorder.withLock { $0.note(status, nextAttempt: nextAttempt, now: now) }
+        recorder.withLock { $0.note(status, nextAttempt: nextAttempt, queue, now: now) }
     }
 
     /// Tells everybody who reads events, and notes when rounds begin and end.

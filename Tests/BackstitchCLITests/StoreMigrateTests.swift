@@ -26,7 +26,7 @@ import Threading
         let doctor = try Runner.run("doctor", kept, "--json")
         #expect(doctor.code == 0 && doctor.output.contains(#""remedy":"opening""#), "\(doctor)")
         for (number, words) in [
-            ["inspect"], ["verify"], ["export"], ["backup"], ["log"], ["conflicts"], ["rebuild"],
+            ["verify"], ["export"], ["backup"], ["log"], ["conflicts"], ["rebuild"],
         ].enumerated() {
             let copy = fixture.root + "/copy\(number)"
             try FileManager.default.copyItem(atPath: kept, toPath: copy)

@@ -21,7 +21,10 @@ final class StudioProcess {
     init(path: String, _ options: [String] = [], socket: String? = nil) throws {
         self.socket = socket
         let options = options + (socket.map { ["--unix-socket", $0] } ?? [])
-        child = try Runner.start(["studio", path, "--json"] + options)
+        // What the user keeps is beside the store of a test, and not the user's own.
+        child = try Runner.start(
+            ["studio", path, "--json"] + options,
+            through: ["/usr/bin/env", "XDG_STATE_HOME=\(path)-state"])
         var line: [UInt8] = []
         while let byte = child.output.readData(ofLength: 1).first, byte != 10 {
             line.append(byte)

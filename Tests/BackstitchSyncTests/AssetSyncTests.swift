@@ -85,6 +85,10 @@ import Testing
         #expect(cloud.fileCount == 1 && cloud.uploadedFileBytes == 7)
         #expect(try receipts(of: phone) == [], "it is used up")
         try await phone.expectSettled()
+        let lanes = try #require(EngineSign(of: phone.store)?.report?.lanes)
+        #expect(lanes.map(\.name) == ["upload", "download"])
+        #expect(lanes.map(\.done) == [1, 0] && lanes.map(\.failed) == [0, 0])
+        #expect(lanes.allSatisfy { $0.isIdle })
 
         let laptop = try device("laptop", cloud)
         try await laptop.sync()

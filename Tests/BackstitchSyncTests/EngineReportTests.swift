@@ -87,6 +87,40 @@ import Testing
         }
     }
 
+    @Test func `what waits to begin is told, and ends with the engine`() async throws {
+        try await withFolder { path in
+            let store = try store(at: path)
+            defer { store.close() }
+            let engine = engine(store, cloud.connection(device: "a"))
+            try await engine.sync()
+            #expect(told(of: store)?.queue == EngineReport.Queue())
+            await engine.connectivityChanged(isReachable: false)
+            #expect(told(of: store)?.queue?.isOffline == true)
+            await engine.connectivityChanged(isReachable: true)
+            await engine.untilEnded()
+            let service = cloud.connection(device: "a")
+            service.failNext(with: .network)
+            await engine.stop()
+            let second = self.engine(store, service)
+            try await second.start()
+            let queue = try #require(told(of: store)?.queue)
+            #expect(queue.next == "retry" && queue.due != nil && queue.deadline == queue.due)
+            await second.stop()
+            #expect(told(of: store)?.queue == EngineReport.Queue())
+        }
+    }
+
+    @Test func `a file without a queue is read, as earlier versions wrote it`() async throws {
+        try await withFolder { path in
+            let store = try store(at: path)
+            defer { store.close() }
+            let text = #"{"zone":"Z","status":"idle","requests":[],"rounds":[]}"#
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/sync.status"))
+            let report = try #require(told(of: store))
+            #expect(report.queue == nil && report.lanes == nil && report.zone == "Z")
+        }
+    }
+
     @Test func `an engine that stands by leaves the file of the other one alone`() async throws {
         try await withFolder { path in
             let (first, second) = (try store(at: path), try store(at: path))

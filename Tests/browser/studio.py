@@ -11,10 +11,12 @@ replaced too. Tests/prepare.sh --all installs what it needs.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 try:
     from selenium import webdriver
@@ -178,6 +180,8 @@ def main():
         return
     program = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
+        # What a user keeps goes nowhere else.
+        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
         with open(f"{folder}/packages", "w", encoding="utf-8") as file:
             file.write(packages())
         run(program, "demo", "--input", f"{folder}/packages", "--keep", f"{folder}/kept", "--json")
@@ -187,6 +191,8 @@ def main():
         try:
             reading(program, store, page)
             writing(program, store, page, f"{folder}/copy")
+            large(program, folder, page)
+            hostile(program, folder, page)
             hub(program, f"{folder}/hub", store, page)
         finally:
             page.browser.quit()
@@ -216,6 +222,15 @@ def reading(program, store, page):
     expect("token" not in page.browser.current_url, "the token is gone from the address")
     expect(page.text("#mode") == "read-only", "the head says that nothing is changed")
     page.picture("overview", keeps=True)
+
+    expect(page.all("svg.bars rect") != [] and "operation" in page.text(), "the growth of the log is drawn")
+    expect("On disk" in page.text() and "Zones" in page.text(), "space and zones are told")
+    order = []
+    page.press()
+    for _ in range(12):
+        webdriver.ActionChains(page.browser).send_keys(Keys.TAB).perform()
+        order.append(page.browser.execute_script("return [...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+    expect(order == sorted(order) and len(set(order)) == len(order), "the focus goes in the order of the page, from the skip link on")
 
     print("-- every page: its name, its address, and who can't see it well")
     for theme in ("light", "dark"):
@@ -250,6 +265,23 @@ def reading(program, store, page):
     page.go(f"records/{first['entity']}?columns={attribute}")
     page.wait(lambda b: len(page.all("main thead th")) == 2)
     expect(True, "columns are chosen")
+    page.one("#saved summary").click()
+    page.one("[name=search-name]").send_keys("Only <b>one</b>" + Keys.ENTER)
+    page.wait(lambda b: "Only <b>one</b>" in page.text("#saved"))
+    expect(True, "a search is saved under a name")
+    page.go(f"queries?entity={first['entity']}")
+    page.go(f"records/{first['entity']}")
+    page.wait(lambda b: len(page.all("main thead th")) > 2)
+    page.one("#saved summary").click()
+    page.wait(lambda b: page.all("#saved li a"))[0].click()
+    page.wait(lambda b: len(page.all("main thead th")) == 2)
+    expect("columns=" in page.browser.current_url, "and leads to where it was saved")
+    for words, what in (["CSV", "text/csv"], ["JSON Lines", "application/x-ndjson"]):
+        page.browser.execute_script("window.saved = null; window.made ??= URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.type + ' ' + blob.size; return window.made.call(URL, blob); };")
+        page.button(words).click()
+        page.wait(lambda b: b.execute_script("return window.saved"))
+        expect(page.browser.execute_script("return window.saved").startswith(what), f"{words} has the rows")
+    page.button("Run").click()
     page.go(f"records/{first['entity']}")
     page.wait(lambda b: len(page.all("main tbody tr")) == 100)
     page.picture("records", keeps=True)
@@ -269,6 +301,23 @@ def reading(program, store, page):
     page.wait(lambda b: f"record/{first['entity']}/" in b.current_url)
     expect(True, "the search finds a record by its name")
 
+    page.browser.execute_script("location.hash = '#/records/%E0%A4%A'")
+    page.wait(lambda b: "There is no entity" in page.text())
+    page.browser.execute_script("location.hash = '#/nowhere/%'")
+    page.wait(lambda b: "There is no such page" in page.text())
+    expect(True, "addresses that lead nowhere say so")
+    page.go(f"records/{first['entity']}")
+    for words in ["x" * 400, "'\\", "no such thing"]:
+        page.press("/")
+        search = page.browser.switch_to.active_element
+        search.clear()
+        search.send_keys(words + Keys.ENTER)
+        page.wait(lambda b: "where=" in b.current_url and ("No record matches" in page.text() or page.all(".problem")))
+        expect(page.all(".problem") == [], f"a search for {words[:12]} finds nothing, and says so")
+        page.browser.execute_script("history.back()")
+        page.wait(lambda b: "where=" not in b.current_url)
+    page.complaints()
+
     print("-- a record through time")
     page.go(f"record/{first['entity']}/{first['record']}")
     page.wait(lambda b: first["record"] in page.text("h1"))
@@ -284,7 +333,12 @@ def reading(program, store, page):
     page.picture("record", keeps=True)
     slider.send_keys(Keys.END)
     expect(page.text("#fields") == now, "and it ends at now")
-    expect(page.text("#relations") != "", "relations are there both ways")
+    expect("→" in page.text("#relations") or "←" in page.text("#relations"), "relations are there")
+    target = page.all("#relations a[href*='record/']")
+    if target:
+        target[0].click()
+        page.wait(lambda b: "←" in page.text("#relations") and any(c.isdigit() for c in page.text("#relations")))
+        expect(True, "and from the other side, with counts")
 
     print("-- log, conflicts, outbox, sync, queries")
     page.go("log")
@@ -304,6 +358,7 @@ def reading(program, store, page):
     page.go("sync")
     expect("in step" in page.text("#state"), "the state of synchronisation is told")
     expect("stopped" in page.text("#states [aria-current]"), "the engine's state is one of those that are shown")
+    expect("zoneChanges" in page.text("#calls") or "Changes" in page.text("#calls"), "the calls have their names")
     expect("Changes" in page.text("#calls") and "ms" in page.text("#calls"), "and its requests, with their times")
     page.go(f"queries?entity={first['entity']}")
     page.wait(lambda b: page.all("#plan li"))
@@ -318,6 +373,13 @@ def reading(program, store, page):
     page.wait(lambda b: page.all("#files h2"))
     expect("on this device" in page.text("#files"), "the contents of files are told")
     page.picture("health", keeps=True)
+    page.button("Examine the store's files").click()
+    page.wait(lambda b: "Nothing is wrong" in page.text("#work"))
+    expect(True, "the files of the store are examined")
+    page.button("Verify files of records").click()
+    page.wait(lambda b: "contents are what their hashes say" in page.text("#work"))
+    expect(True, "the files of records are compared with their hashes")
+    expect(not page.button("Back up").is_enabled() and "Views" in page.text() and "Log" in page.text(), "log and views are told")
 
     print("-- another process changes the store")
     page.go("outbox")
@@ -357,6 +419,13 @@ def writing(program, store, page, copy):
     page.browser.get(studio.url)
     page.one("[data-page=overview] h1")
     expect(page.text("#mode") == "may write", "the head says that the page may write")
+    entity = json.loads(run(program, "conflicts", store, "--json").splitlines()[0])["entity"]
+    page.go(f"records/{entity}")
+    page.one("#saved summary").click()
+    page.wait(lambda b: "Only <b>one</b>" in page.text("#saved"))
+    page.button("remove").click()
+    page.wait(lambda b: "None yet" in page.text("#saved"))
+    expect(True, "searches that were saved are there at another port, and are removed")
     page.go("conflicts")
     page.wait(lambda b: len(page.all("#conflicts section")) > 1)
     pending = json.loads(run(program, "inspect", store, "--json"))["outbox"]["records"]
@@ -378,6 +447,183 @@ def writing(program, store, page, copy):
     expect(os.path.exists(copy + "/data.mdb"), "a copy is made")
     expect(page.complaints() == [], "the console is empty")
     expect(studio.stop() == 0, "the command ends well")
+
+
+def schema(*entities):
+    """The first line of an export, for entities that are (name, [(attribute, type, target)])."""
+    def attribute(number, name, type, target=None):
+        told = {"hasDefault": False, "isIndexed": False, "isLossless": False, "isOptional": True, "name": name, "type": type}
+        if target:
+            told["reference"] = {"onDelete": "deny", "target": target}
+        return {"field": {"rawValue": number}, "isDeclared": True, "name": name, "schema": told}
+    return json.dumps({"schema": {"entities": [
+        {"isDeclared": True, "name": name, "number": {"rawValue": number},
+         "attributes": [attribute(at, *one) for at, one in enumerate(attributes, 1)]}
+        for number, (name, attributes) in enumerate(entities, 1)]}}) + "\n"
+
+
+def large(program, folder, page):
+    print("-- what looks at every row")
+    count = 30_000
+    with open(f"{folder}/rows", "w", encoding="utf-8") as file:
+        file.write(schema(("Row", [("number", 5), ("text", 1)])))
+        for number in range(count):
+            file.write(json.dumps({"entity": "Row", "record": f"r{number:06}", "values": {
+                "number": {"int64": number * 7919 % count}, "text": {"string": "x" * 20}}}) + "\n")
+    store = f"{folder}/rows-store"
+    run(program, "import", store, f"{folder}/rows", "--create", "--json")
+    studio = Studio(program, store)
+    page.browser.get(studio.url)
+    page.one("[data-page=overview] h1")
+    page.complaints()
+    page.go("records/Row?sort=-number")
+    first = lambda: [row.find_elements(By.TAG_NAME, "td")[1].text for row in page.all("main tbody tr")[:3]]
+    page.wait(lambda b: len(page.all("main tbody tr")) == 100)
+    page.wait(lambda b: page.all("#time"))
+    expect(first() == [str(count - 1), str(count - 2), str(count - 3)], "an order without an index is right in the end")
+    page.button("More rows").click()
+    page.wait(lambda b: len(page.all("main tbody tr")) == 200 and page.all("#time"))
+    expect(page.all("main tbody tr")[100].find_elements(By.TAG_NAME, "td")[1].text == str(count - 101), "and goes on where it ended")
+    page.browser.execute_script("""
+      const look = new MutationObserver(() => { const stop = document.getElementById("stop"); if (stop) { window.looked = document.querySelector("main progress") !== null; look.disconnect(); stop.click(); } });
+      look.observe(document.body, { childList: true, subtree: true });""")
+    page.go("records/Row?where=text%20contains%20'nothing'")
+    page.wait(lambda b: "Stopped after" in page.text())
+    expect(page.browser.execute_script("return window.looked"), "what looks at every row shows how far it is, and is stopped")
+    page.button("Begin again").click()
+    page.wait(lambda b: "No record matches" in page.text())
+    page.wait(lambda b: page.text("#count") == "0 records")
+    expect(True, "it begins again, and ends with an answer")
+    page.go("log?entity=Row&record=r000003")
+    page.wait(lambda b: len(page.all("#timeline > li")) == 1 and "The beginning of the log" in page.text())
+    expect(True, "the log of a record is looked through to its beginning")
+    expect(page.complaints() == [], "the console is empty")
+    expect(studio.stop() == 0, "the command ends well")
+
+
+# What would run if a name or a value were taken for markup.
+MARKUP = "<img src=x onerror=window.pwned=1>\"'&</td><script>window.pwned=1</script>"
+
+
+def hostile(program, folder, page):
+    print("-- markup in every name and value, thousands of entities, a service that refuses")
+    with open(f"{folder}/odd", "w", encoding="utf-8") as file:
+        file.write(schema(
+            (MARKUP, [(MARKUP, 1), ("number", 5), ("data", 10)]), ("Task", [("title", 1), ("parent", 13, "Task")]),
+            *[(f"Entity{number}", [("a", 1)]) for number in range(2_000)]))
+        file.write(json.dumps({"entity": MARKUP, "record": MARKUP, "values": {
+            MARKUP: {"string": MARKUP}, "number": {"int64": 9007199254740993}, "data": {"bytes": "PHN2Zz48L3N2Zz4="}}}) + "\n")
+        file.write(json.dumps({"entity": "Task", "record": "t1", "values": {
+            "title": {"string": MARKUP + "y" * 500}, "parent": {"reference": "nowhere"}}}) + "\n")
+    store = f"{folder}/odd-store"
+    run(program, "import", store, f"{folder}/odd", "--create", "--json")
+    serving = subprocess.Popen(
+        [program, "hub", "--dev", "--data", f"{folder}/odd-hub", "--listen", "127.0.0.1:0", "--user", "Ada"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        told = json.loads(serving.stdout.readline())
+        with open(f"{folder}/odd-token", "w", encoding="utf-8") as file:
+            file.write(told["users"][0]["webAuthToken"])
+        sync = lambda: json.loads(subprocess.run(
+            [program, "sync", store, "--zone", "Odd", "--url", told["url"], "--api-token", told["apiToken"],
+             "--web-token-file", f"{folder}/odd-token", "--container", told["container"], "--json"],
+            stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
+        expect(sync()["parked"] == 2, "the service refuses two records")
+        studio = Studio(program, store, "--allow-writes")
+        started = time.monotonic()
+        page.browser.get(studio.url)
+        page.one("[data-page=overview] h1")
+        page.wait(lambda b: "Entity1999" in page.text())
+        expect(time.monotonic() - started < 5, "2,000 entities are there within five seconds")
+        page.complaints()
+        odd = urllib.parse.quote(MARKUP, safe="")
+        for address in ["overview", f"records/{odd}", f"record/{odd}/{odd}", "log", f"log?entity={odd}&record={odd}", "outbox",
+                        "conflicts", "sync", f"queries?entity={odd}", "health", "record/Task/t1", "records/Task"]:
+            page.go(address)
+            time.sleep(0.3)
+            expect(page.browser.execute_script("return window.pwned === undefined && !document.querySelector('main img, main script, header img, dialog img')"), f"{address[:24]}: markup is text")
+            faults = page.browser.execute_script(ACCESSIBILITY)
+            expect(faults == [], f"{address[:24]}: labels, names and contrast {faults or ''}")
+        page.go(f"record/{odd}/{odd}")
+        page.wait(lambda b: "9007199254740993" in page.text("#fields"))
+        expect(MARKUP in page.text("#fields"), "values are shown as they are, and large numbers exactly")
+        page.go("outbox")
+        page.wait(lambda b: "referenceViolation" in page.text())
+        expect("refers to a record that the service does not have" in page.text(), "what was refused has its reason and what helps")
+        page.all("main details summary")[1].click()
+        page.wait(lambda b: "parent" in page.all("main details")[1].text)
+        expect("nowhere" in page.all("main details")[1].text, "what would be sent is shown")
+        page.picture("outbox-parked")
+
+        print("-- two tabs, and a parked record that is edited")
+        first = page.browser.current_window_handle
+        page.browser.switch_to.new_window("tab")
+        page.browser.get(studio.url.split("#")[0])
+        page.one("[data-page=overview] h1")
+        expect(True, "another tab goes on with the session")
+        page.go("record/Task/t1?edit=1")
+        page.wait(lambda b: page.all("#editor form"))
+        faults = page.browser.execute_script(ACCESSIBILITY)
+        expect(faults == [], f"the form has labels, names and contrast {faults or ''}")
+        expect("masked" not in page.text("#fields") and page.all("#fields button") != [], "a long value is masked")
+        page.one("#editor [name=parent]").clear()
+        page.button("Save the record").click()
+        page.confirm(os.path.basename(store))
+        page.wait(lambda b: "not pushed" in page.text())
+        expect(json.loads(run(program, "inspect", store, "--json"))["parkedCount"] == 1, "a parked record is edited, and waits to be pushed again")
+        page.browser.switch_to.window(first)
+        page.wait(lambda b: "To push: 1" in page.text())
+        expect(True, "the other tab shows that by itself")
+        expect(sync()["pushed"] == 1, "the service takes it")
+        page.wait(lambda b: "To push: 0" in page.text())
+        page.go("sync")
+        page.wait(lambda b: page.all("#calls tbody tr"))
+        expect("modifyRecords" in page.text("#calls") and "No engine runs now" in page.text(), "sync tells the requests of the engine, and that none runs")
+
+        print("-- a server that goes, and a store that goes")
+        expect(page.complaints() == [], "the console is empty")
+        port = studio.url.split("#")[0].rstrip("/").split(":")[-1]
+        studio.process.send_signal(signal.SIGKILL)
+        studio.process.wait(30)
+        page.wait(lambda b: "not connected" in page.text("#facts"))
+        expect(True, "a server that was killed is told")
+        again = Studio(program, store, "--listen", f"127.0.0.1:{port}")
+        page.wait(lambda b: "Open the address" in page.text("#facts"))
+        expect(True, "the next one at the port knows no session of it")
+        page.browser.get(again.url)
+        page.browser.refresh()
+        page.one("[data-page=overview] h1")
+        os.rename(store, store + "-moved")
+        page.wait(lambda b: "removed or replaced" in page.text("#facts"))
+        expect(True, "a store that was moved away is told")
+        page.browser.switch_to.window(page.browser.window_handles[1])
+        page.browser.close()
+        page.browser.switch_to.window(first)
+        page.complaints()
+        expect(again.stop() == 0, "the command ends well")
+    finally:
+        serving.terminate()
+        serving.wait(30)
+
+
+def slow_requests(program, store, told, serving):
+    """Has a device exchange with a hub that stands still now and then, as on a machine that is busy."""
+    with open(f"{store}-lines", "w", encoding="utf-8") as file:
+        file.write(schema(("Row", [("number", 5)])))
+        for number in range(4_000):
+            file.write(json.dumps({"entity": "Row", "record": f"r{number}", "values": {"number": {"int64": number}}}) + "\n")
+    run(program, "import", store, f"{store}-lines", "--create", "--json")
+    with open(f"{store}-token", "w", encoding="utf-8") as file:
+        file.write(told["users"][0]["webAuthToken"])
+    sync = subprocess.Popen(
+        [program, "sync", store, "--zone", "Slow", "--url", told["url"], "--api-token", told["apiToken"],
+         "--web-token-file", f"{store}-token", "--container", told["container"], "--json"], stdout=subprocess.DEVNULL)
+    while sync.poll() is None:
+        time.sleep(0.1)
+        serving.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        serving.send_signal(signal.SIGCONT)
+    expect(sync.wait(30) == 0, "a device exchanges with a hub that stands still now and then")
 
 
 def hub(program, folder, store, page):
@@ -420,6 +666,15 @@ def hub(program, folder, store, page):
         run(program, "hub", "users", "add", "--data", folder, "--container", told["container"], "--user", "Cleo")
         page.wait(lambda b: len(page.all("#users tbody tr")) == 3)
         expect("Cleo" in page.text("#users"), "a change by another process is shown")
+        page.go("requests")
+        slow_requests(program, f"{folder}-slow", told, serving)
+        page.wait(lambda b: page.all("#requests tbody tr"))
+        row = page.text("#requests tbody tr")
+        expect(" ms" in row and told["container"] in row, f"a slow request is shown by itself: {row[:70]}")
+        page.picture("hub-requests-slow")
+        page.go("zones")
+        page.wait(lambda b: "Slow" in page.text("#databases"))
+        expect("KiB" in page.text("#databases") and "Ada" in page.text("#databases"), "zones have their owners and sizes")
         page.go("sessions")
         page.wait(lambda b: len(page.all("#sessions tbody tr")) == 2)
         secrets = [told["apiToken"]] + [user["webAuthToken"] for user in told["users"]]

@@ -20,6 +20,8 @@ struct AssetsCommand: Command {
 
     private static let verify = Syntax.Option(
         "verify", nil, "Compares each file with its hash, and moves away those that differ.")
+    private static let keepCorrupt = Syntax.Option(
+        "keep-corrupt", nil, "With --verify: moves nothing; the store is only read.")
     private static let evict = Syntax.Option(
         "evict", "BYTES", "Takes files off this device that the service has, down to so many bytes."
     )
@@ -29,7 +31,7 @@ struct AssetsCommand: Command {
     let name = "assets"
     let summary = "Shows how much the files of a store's records take up, and checks them."
     let syntax = Syntax(
-        operands: [.store], options: [verify, evict, orphans, .json],
+        operands: [.store], options: [verify, keepCorrupt, evict, orphans, .json],
         notes: """
             Files are named as long as a record, an operation in the log or a conflict in the journal
             holds them. Programs may use the store meanwhile.
@@ -40,6 +42,7 @@ struct AssetsCommand: Command {
               files, bytes   what is on this device at the end
               checked        with --verify: the files that were compared
               corrupt        with --verify: the hashes of those that differed, now in blobs/corrupt
+                             unless --keep-corrupt
               missing        with --verify: the hashes of files that records hold and that are neither
                              here nor known to be on the service
               orphans        with --verify: the files that nothing names
@@ -60,10 +63,26 @@ struct AssetsCommand: Command {
             }
             return bytes
         }
-        let store = try Store.open(existing: path, access: .readWrite, checksPages: true)
+        let onlyReads = arguments.has(Self.keepCorrupt)
+        let onlyVerifies =
+            arguments.has(Self.verify) && !arguments.has(Self.orphans) && limit == nil
+        guard onlyVerifies || !onlyReads else {
+            throw UsageError("--keep-corrupt goes with --verify alone.")
+        }
+        let store =
+            onlyReads
+            ? try open(asItIs: path)
+            : try Store.open(existing: path, access: .readWrite, checksPages: true)
         defer { store.close() }
         let assets = store.assets
-        let report = arguments.has(Self.verify) ? try await assets.verify() : nil
+        var report: AssetVerification?
+        if arguments.has(Self.verify) {
+            let progress = console.progress("Comparing")
+            defer { progress.finish() }
+            report = try await assets.verify(movesCorrupt: !onlyReads) {
+                progress.update(done: $0, total: $1)
+            }
+        }
         let collected = arguments.has(Self.orphans) ? try await assets.collect() : nil
         var evicted: AssetUsage?
         if let limit { evicted = try await assets.evict(downTo: limit) }
@@ -78,7 +97,9 @@ struct AssetsCommand: Command {
                         collectedFiles: collected?.files, collectedBytes: collected?.bytes,
                         evictedFiles: evicted?.files, evictedBytes: evicted?.bytes)))
         } else {
-            if let report { Self.lines(report).forEach { console.output.line($0) } }
+            if let report {
+                Self.lines(report, areMoved: !onlyReads).forEach { console.output.line($0) }
+            }
             if let collected { console.output.line("Removed: \(Self.text(collected)).") }
             if let evicted { console.output.line("Evicted: \(Self.text(evicted)).") }
             console.output.line("On this device: \(Self.text(usage)).")
@@ -90,12 +111,13 @@ struct AssetsCommand: Command {
         "\(usage.files.counted("file")), \(Int(usage.bytes).asBytes)"
     }
 
-    private static func lines(_ report: AssetVerification) -> [String] {
+    private static func lines(_ report: AssetVerification, areMoved: Bool) -> [String] {
         var lines = ["Compared: \(report.checked.counted("file"))."]
         if report.orphans > 0 {
             lines.append("Named by nothing: \(report.orphans.counted("file")). See --orphans.")
         }
-        lines += report.corrupt.map { "Differs from its hash, moved to blobs/corrupt: \($0)" }
+        let moved = areMoved ? ", moved to blobs/corrupt" : ""
+        lines += report.corrupt.map { "Differs from its hash\(moved): \($0)" }
         lines += report.missing.map { "Neither here nor on the service: \($0)" }
         return lines
     }

@@ -129,11 +129,15 @@ struct ConflictDocument: Encodable {
     private enum Key: String, CodingKey { case sequence, date, entity, record }
 
     private let conflict: RecordConflict
+    var settled: LogDocument.Settled
 
-    init(_ conflict: RecordConflict) { self.conflict = conflict }
+    init(_ conflict: RecordConflict) {
+        self.conflict = conflict
+        settled = LogDocument.Settled(conflict)
+    }
 
     func encode(to encoder: any Encoder) throws {
-        try LogDocument.Settled(conflict).encode(to: encoder)
+        try settled.encode(to: encoder)
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(conflict.sequence, forKey: .sequence)
         try container.encode(conflict.date?.utc, forKey: .date)

@@ -26,12 +26,33 @@ struct EngineDocument: Encodable {
         let error: String?
     }
 
+    struct Queue: Encodable {
+        let next: String?
+        let due: String?
+        let notBefore: String?
+        let calls: Int
+        let offline: Bool
+    }
+
+    struct Lane: Encodable {
+        let name: String
+        let running: Int
+        let waiting: Int
+        let delayed: Int
+        let nextAttempt: String?
+        let done: Int
+        let failed: Int
+        let error: String?
+    }
+
     let running: Bool
     let zone: String
     let status: String
     let code: String?
     let nextAttempt: String?
     let trigger: String?
+    let queue: Queue?
+    let lanes: [Lane]?
     let rounds: [Round]
     let requests: [Request]
 
@@ -44,6 +65,18 @@ struct EngineDocument: Encodable {
         code = report.code
         nextAttempt = running ? report.nextAttempt.map(Self.utc) : nil
         trigger = running ? report.trigger : nil
+        // What an engine that has ended had before it is not any more.
+        queue = (running ? report.queue : nil).map {
+            Queue(
+                next: $0.next, due: $0.due.map(Self.utc), notBefore: $0.deadline.map(Self.utc),
+                calls: $0.calls, offline: $0.isOffline)
+        }
+        lanes = (running ? report.lanes : nil)?.map {
+            Lane(
+                name: $0.name, running: $0.running, waiting: $0.waiting, delayed: $0.delayed,
+                nextAttempt: $0.nextAttempt.map(Self.utc), done: $0.done, failed: $0.failed,
+                error: $0.error)
+        }
         rounds = report.rounds.reversed().map {
             Round(
                 trigger: $0.trigger, date: Self.utc($0.began), milliseconds: $0.milliseconds,

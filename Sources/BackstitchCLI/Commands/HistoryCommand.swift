@@ -53,8 +53,8 @@ struct HistoryCommand: Command {
 struct HistoryDocument: Encodable {
     private enum Key: String, CodingKey { case values }
 
-    private let operation: LogDocument
-    private let values: [String: RecordValue]?
+    var operation: LogDocument
+    var values: [String: RecordValue]?
 
     init(_ entry: HistoryEntry) {
         operation = LogDocument(entry.operation)

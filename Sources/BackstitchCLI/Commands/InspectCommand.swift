@@ -9,7 +9,8 @@ struct InspectCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: [.json],
         notes: """
-            Nothing in the store is changed but an older format, which is updated.
+            Nothing in the store is changed. One of an older format is refused: 'verify' brings it to
+            the present one.
 
             JSON: one object.
               store          the path as given
@@ -36,7 +37,10 @@ struct InspectCommand: Command {
                              mapBytes, pageBytes, usedPages, freePages
               engine         what the engine does that synchronises the store, if one did: running,
                              zone, status, code (why it is blocked or suspended), nextAttempt,
-                             trigger (of the round that runs); newest first, rounds with trigger, date,
+                             trigger (of the round that runs); while it runs, queue with next (why
+                             the next round begins), due, notBefore, calls (that wait), offline, and
+                             lanes of files with name, running, waiting, delayed, nextAttempt, done,
+                             failed, error; newest first, rounds with trigger, date,
                              milliseconds, pulled, pushed, conflicts, parked, error, and requests
                              with number, call, date, milliseconds (none while it is under way),
                              records, error
@@ -44,7 +48,7 @@ struct InspectCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
-        let store = try open(toShow: path)
+        let store = try open(asItIs: path)
         defer { store.close() }
         let info = try store.info()
         let engine = EngineDocument(of: store)

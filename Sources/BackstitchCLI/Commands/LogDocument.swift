@@ -6,16 +6,16 @@ import Terminal
 struct LogDocument: Encodable {
     struct Change: Encodable {
         let attribute: String
-        let before: RecordValue?
-        let after: RecordValue?
+        var before: RecordValue?
+        var after: RecordValue?
     }
 
     struct Settled: Encodable {
         let policy: String
-        let base: [String: RecordValue]?
-        let local: [String: RecordValue]?
-        let server: [String: RecordValue]?
-        let outcome: [String: RecordValue]?
+        var base: [String: RecordValue]?
+        var local: [String: RecordValue]?
+        var server: [String: RecordValue]?
+        var outcome: [String: RecordValue]?
         let copy: String?
 
         init(_ conflict: RecordConflict) {
@@ -38,11 +38,11 @@ struct LogDocument: Encodable {
     let entity: String
     let record: String
     let previous: UInt64
-    let changes: [Change]
+    var changes: [Change]
     let changeTag: String?
     let acknowledgedThrough: UInt64?
     let parkReason: String?
-    let conflict: Settled?
+    var conflict: Settled?
 
     init(_ operation: LoggedOperation) {
         sequence = operation.sequence

@@ -46,8 +46,11 @@ final class HubStudio: StudioSource {
 
     func stop() { watch.stop() }
 
-    func answer(_ call: StudioCall) async throws -> String {
-        guard !call.isAction else { return try await act(call) }
+    func answer(_ call: StudioCall) async throws -> StudioAnswer {
+        .json(call.isAction ? try await act(call) : try await read(call))
+    }
+
+    private func read(_ call: StudioCall) async throws -> String {
         switch call.name {
         // The name that the first page has for what it shows, whatever that is.
         case "entities": return try JSON.line(try await containers())

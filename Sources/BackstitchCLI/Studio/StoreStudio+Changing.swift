@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchLog
 import BackstitchStudio
 import BackstitchSync
+import Terminal
 
 extension StoreStudio {
     private static let author = "studio"
@@ -27,6 +28,8 @@ extension StoreStudio {
             return try await store.write(author: Self.author, context: "revert") { transaction in
                 try transaction.revert(record)
             }
+        case "records/edit":
+            return try await edit(call)
         case "parked/retry":
             let record = try Self.record(call)
             return try await store.withLogWriter { log in
@@ -43,8 +46,33 @@ extension StoreStudio {
         }
     }
 
-    private static func record(_ call: StudioCall) throws(StudioError) -> RecordID {
-        RecordID(entity: try call.required("entity"), name: try call.required("record"))
+    /// Gives some attributes of a record other values, as a save of the app would; what the service
+    /// refused is then pushed again.
+    private func edit(_ call: StudioCall) async throws -> Bool {
+        let id = try Self.record(call)
+        let known = try Self.sequence(call, "lastSequence")
+        let text = try call.required("values")
+        guard let changes = try? JSON.value([String: RecordValue?].self, Array(text.utf8)),
+            !changes.isEmpty
+        else { throw StudioError(400, "values is no object of values.") }
+        guard let entity = store.catalog.entities.first(where: { $0.name == id.entity }) else {
+            throw StudioError(404, "The store has no entity '\(id.entity.printable)'.")
+        }
+        let columns = entity.attributes.filter(\.isDeclared)
+        for name in changes.keys where !columns.contains(where: { $0.name == name }) {
+            throw StudioError(400, "\(id.entity) has no attribute '\(name.printable)'.")
+        }
+        return try await store.write(author: Self.author, context: "edit") { transaction in
+            guard let record = try transaction.record(id) else {
+                throw StudioError(409, "The record is not there any more.")
+            }
+            guard record.lastSequence == known else {
+                throw StudioError(409, "The record was changed meanwhile. Look at it again first.")
+            }
+            var values = QueryCommand.document(record, columns).values
+            for (name, value) in changes { values[name] = value ?? .null }
+            return try transaction.save(values, as: id.key, of: id.entity) != .unchanged
+        }
     }
 
     private static func sequence(_ call: StudioCall, _ name: String) throws(StudioError) -> UInt64 {

@@ -5,8 +5,10 @@ import BackstitchSync
 import Terminal
 
 extension StoreStudio {
-    /// The most operations that are looked at for one page of the log.
-    private static let examinedMax: UInt64 = 1 << 14
+    /// The most operations that are looked at in one step for a page of the log.
+    private static let examinedMax: UInt64 = 1 << 10
+    /// How many operations or conflicts are read before their sizes are known.
+    private static let firstCount = 8
 
     func entities() throws -> [StudioDocument.Entity] {
         let counts = try store.info().entities
@@ -20,49 +22,72 @@ extension StoreStudio {
         }
     }
 
-    func records(_ call: StudioCall) throws -> StudioDocument.Records {
-        let (query, entity) = try query(call)
-        let cursor = try call.text("after").map {
-            try JSON.value(QueryCursor.self, Array("\"\($0)\"".utf8))
-        }
-        let limit = try Self.limit(call)
-        let page = try store.read { try $0.page(query, after: cursor, count: limit) }
-        let columns = entity.attributes.filter(\.isDeclared)
-        return StudioDocument.Records(
-            records: page.rows.map { QueryCommand.document($0, columns) }, next: page.next)
-    }
-
-    /// Counts up to a limit, so that a page never waits for all of a large store; without a condition
-    /// it is the number that the commits keep.
-    func count(_ call: StudioCall) throws -> StudioDocument.Count {
-        let (query, entity) = try query(call)
-        guard call.text("where") != nil else {
-            let count = try store.info().entities.first { $0.name == entity.name }?.records ?? 0
-            return StudioDocument.Count(count: count, atLeast: false)
-        }
-        let count = try store.read { try $0.count(query.limit(Self.countMax)) }
-        return StudioDocument.Count(count: count, atLeast: count == Self.countMax)
-    }
-
-    func explain(_ call: StudioCall) throws -> StudioDocument.Explanation {
-        let query = try query(call).query.limit(try Self.limit(call))
-        let explanation = try store.read { try $0.explain(query, running: true) }
-        return StudioDocument.Explanation(steps: explanation.steps)
-    }
-
+    /// The newest operations of a record; fewer than were asked for if their values are large.
     func history(_ call: StudioCall) throws -> [HistoryDocument] {
-        let record = RecordID(
-            entity: try call.required("entity"), name: try call.required("record"))
-        return try store.history(of: record, limit: try Self.limit(call)).map(HistoryDocument.init)
+        let record = try Self.record(call)
+        let limit = try Self.limit(call)
+        var entries: [HistoryEntry] = []
+        var count = min(limit, Self.firstCount)
+        while true {
+            entries = try store.history(of: record, limit: count)
+            let bytes = entries.reduce(0) { $0 + ($1.values?.answerBytes ?? 0) }
+            guard entries.count == count, count < limit, bytes < StudioBudget.answerBytesMax else {
+                break
+            }
+            count = min(limit, count * 4)
+        }
+        return entries.map { HistoryDocument($0).shown }
+    }
+
+    /// How a record stands with the service; nil if there is none.
+    func state(_ call: StudioCall) throws -> StudioDocument.State? {
+        let id = try Self.record(call)
+        return try store.read { transaction in
+            guard let record = try transaction.record(id, includesDeleted: true) else { return nil }
+            let parked =
+                record.state == .parked
+                ? try ParkedRecord.all(transaction.reader, limit: Self.rowsMax)
+                    .first { $0.record == id } : nil
+            return StudioDocument.State(
+                state: record.state.rawValue, lastSequence: record.lastSequence,
+                syncedSequence: record.syncedSequence, onService: record.hasChangeTag,
+                parked: parked.map(StudioDocument.Parked.init))
+        }
+    }
+
+    /// The entities that have a record of a name. Whether others had one once, only a look through the
+    /// log tells.
+    func find(_ call: StudioCall) throws -> [String] {
+        let name = try call.required("record")
+        let entities = store.catalog.entities.map(\.name)
+        return try store.read { transaction in
+            try entities.filter { entity in
+                let id = RecordID(entity: entity, name: name)
+                return try transaction.record(id, includesDeleted: true) != nil
+            }
+        }
     }
 
     func conflicts(_ call: StudioCall) throws -> [ConflictDocument] {
-        let filter = RecordConflict.Filter(
-            entity: call.text("entity"), key: call.text("record").map { RecordKey($0) },
-            beforeSequence: try call.number("before"))
+        let (entity, key) = (call.text("entity"), call.text("record").map { RecordKey($0) })
         let limit = try Self.limit(call)
-        return try store.read { try $0.conflicts(matching: filter, limit: limit) }
-            .map(ConflictDocument.init)
+        var before: UInt64? = try call.number("before")
+        var conflicts: [ConflictDocument] = []
+        var bytes = 0
+        // A few at a time: each has four sides, whose values may be large.
+        while conflicts.count < limit, bytes < StudioBudget.answerBytesMax {
+            let filter = RecordConflict.Filter(entity: entity, key: key, beforeSequence: before)
+            let count = min(Self.firstCount, limit - conflicts.count)
+            let part = try store.read { try $0.conflicts(matching: filter, limit: count) }
+            for conflict in part {
+                let document = ConflictDocument(conflict).shown
+                bytes += document.settled.answerBytes
+                conflicts.append(document)
+            }
+            guard part.count == count else { break }
+            before = part.last?.sequence
+        }
+        return conflicts
     }
 
     func outbox() throws -> StudioDocument.Outbox {
@@ -85,30 +110,38 @@ extension StoreStudio {
             entity: call.text("entity"), key: call.text("record").map { RecordKey($0) })
         let limit = try Self.limit(call)
         let given = try call.number("before", as: UInt64.self)
+        let budget = StudioBudget()
         return try store.read { transaction in
             let last = try transaction.lastSequence
             let end = min(given ?? .max, last + 1)
-            let floor = end > Self.examinedMax ? end - Self.examinedMax : 1
-            var (start, step) = (end, UInt64(limit))
-            var found: [LoggedOperation] = []
-            while start > floor, found.count < limit {
+            var (start, step) = (end, UInt64(Self.firstCount))
+            var found: [LogDocument] = []
+            var bytes = 0
+            while start > 1, found.count < limit, bytes < StudioBudget.answerBytesMax,
+                start == end || budget.goesOn(Int(end - start) / 64 * 64)
+            {
                 let upper = start
-                start = upper > floor + step ? upper - step : floor
-                let part = try transaction.operations(
-                    from: start, limit: Int(upper - start), matching: filter)
-                found += part.filter { $0.sequence < upper }.reversed()
-                step = min(step * 2, Self.examinedMax)
+                start = upper > 1 + step ? upper - step : 1
+                let part = try transaction.operations(in: start..<upper, matching: filter)
+                for operation in part.reversed() {
+                    let document = LogDocument(operation).shown
+                    bytes += document.answerBytes
+                    found.append(document)
+                }
+                // Few at a time where values are large.
+                let isLarge = bytes > StudioBudget.answerBytesMax / 8
+                step = isLarge ? UInt64(Self.firstCount) : min(step * 2, Self.examinedMax)
             }
             let shown = found.prefix(limit)
             let next = found.count > limit ? shown.last?.sequence ?? start : start
             return StudioDocument.Log(
-                operations: shown.map(LogDocument.init), lastSequence: last,
-                before: next > 1 ? next : nil)
+                operations: Array(shown), lastSequence: last, before: next > 1 ? next : nil,
+                examined: end - start)
         }
     }
 
     /// The query that a call asks for, read as the command `query` reads it.
-    private func query(_ call: StudioCall) throws -> (query: RecordQuery, entity: CatalogEntity) {
+    func query(_ call: StudioCall) throws -> (query: RecordQuery, entity: CatalogEntity) {
         let name = try call.required("entity")
         guard let entity = store.catalog.entities.first(where: { $0.name == name }) else {
             throw StudioError(404, "The store has no entity '\(name.printable)'.")
@@ -123,7 +156,61 @@ extension StoreStudio {
         return (try QueryCommand.query(arguments, entity, in: store.catalog.entities), entity)
     }
 
-    private static func limit(_ call: StudioCall) throws -> Int {
+    static func limit(_ call: StudioCall) throws -> Int {
         min(max(1, try call.number("limit") ?? rowsMax), rowsMax)
+    }
+
+    static func record(_ call: StudioCall) throws(StudioError) -> RecordID {
+        RecordID(entity: try call.required("entity"), name: try call.required("record"))
+    }
+}
+
+extension HistoryDocument {
+    /// With words in the place of large values.
+    fileprivate var shown: HistoryDocument {
+        var copy = self
+        copy.operation = operation.shown
+        copy.values = values?.shown
+        return copy
+    }
+}
+
+extension LogDocument {
+    fileprivate var shown: LogDocument {
+        var copy = self
+        copy.changes = changes.map { change in
+            var change = change
+            (change.before, change.after) = (change.before?.shown, change.after?.shown)
+            return change
+        }
+        copy.conflict = conflict?.shown
+        return copy
+    }
+
+    fileprivate var answerBytes: Int {
+        changes.reduce(conflict?.answerBytes ?? 0) {
+            $0 + ($1.before?.answerBytes ?? 0) + ($1.after?.answerBytes ?? 0)
+        }
+    }
+}
+
+extension LogDocument.Settled {
+    fileprivate var shown: LogDocument.Settled {
+        var copy = self
+        (copy.base, copy.local) = (base?.shown, local?.shown)
+        (copy.server, copy.outcome) = (server?.shown, outcome?.shown)
+        return copy
+    }
+
+    fileprivate var answerBytes: Int {
+        [base, local, server, outcome].reduce(0) { $0 + ($1?.answerBytes ?? 0) }
+    }
+}
+
+extension ConflictDocument {
+    fileprivate var shown: ConflictDocument {
+        var copy = self
+        copy.settled = settled.shown
+        return copy
     }
 }

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchStudio
 import BackstitchSync
 import Foundation
+import Glibc
 import Terminal
 import Threading
 
@@ -18,11 +19,16 @@ final class StoreStudio: StudioSource {
     private let version: String
     private let jobs: StudioJobs
     private let watch = StudioWatch()
+    private let searches: SavedSearches
+    /// The data file that is open, which the path may not lead to any more.
+    private let file: FileIdentity?
 
-    init(store: Store, path: String, allowsWrites: Bool, version: String) {
+    init(store: Store, path: String, allowsWrites: Bool, version: String) throws {
         (self.store, self.path, self.allowsWrites) = (store, path, allowsWrites)
+        file = FileIdentity(path + "/data.mdb")
         self.version = version
         jobs = StudioJobs(path: path)
+        searches = SavedSearches(of: try store.info().storeID.uuidString)
     }
 
     /// The name that destructive actions have to repeat.
@@ -43,8 +49,14 @@ final class StoreStudio: StudioSource {
         jobs.stop()
     }
 
-    func answer(_ call: StudioCall) async throws -> String {
-        guard !call.isAction else { return try await act(call) }
+    func answer(_ call: StudioCall) async throws -> StudioAnswer {
+        try checkPlace()
+        if call.isAction { return .json(try await act(call)) }
+        if call.name == "file" { return .file(path: try file(call)) }
+        return .json(try await read(call))
+    }
+
+    private func read(_ call: StudioCall) async throws -> String {
         switch call.name {
         case "entities": return try JSON.line(try entities())
         case "inspect":
@@ -53,6 +65,8 @@ final class StoreStudio: StudioSource {
         case "records": return try JSON.line(try records(call))
         case "count": return try JSON.line(try count(call))
         case "explain": return try JSON.line(try explain(call))
+        case "find": return try JSON.line(try find(call))
+        case "record": return try JSON.line(try state(call))
         case "history": return try JSON.line(try history(call))
         case "log": return try JSON.line(try log(call))
         case "outbox": return try JSON.line(try outbox())
@@ -61,6 +75,7 @@ final class StoreStudio: StudioSource {
         case "assets":
             let usage = store.assets.usage()
             return try JSON.line(StudioDocument.Files(files: usage.files, bytes: usage.bytes))
+        case "searches": return try JSON.line(try searches.all())
         case "jobs": return try jobs.status()
         default: throw StudioError(404, "There is no call '\(call.name.printable)'.")
         }
@@ -75,6 +90,12 @@ final class StoreStudio: StudioSource {
         case "jobs/stop":
             jobs.stop()
             return try jobs.status()
+        // They are the user's, and not the store's.
+        case "searches/save": return try JSON.line(try searches.save(SavedSearch(call)))
+        case "searches/remove":
+            return try JSON.line(
+                try searches.remove(
+                    name: try call.required("name"), entity: try call.required("entity")))
         default:
             try requireWrites(call)
             guard let isChanged = try await change(call) else {
@@ -95,12 +116,32 @@ final class StoreStudio: StudioSource {
         }
     }
 
+    /// Refuses to show what is no longer the store of the path.
+    private func checkPlace() throws(StudioError) {
+        guard file == FileIdentity(path + "/data.mdb") else {
+            throw StudioError(
+                410, "The files of the store were removed or replaced. Start studio again.")
+        }
+    }
+
+    /// The path of a content that records hold.
+    private func file(_ call: StudioCall) throws -> String {
+        let asset = Asset(
+            content: call.text("content"), serviceChecksum: call.text("checksum"), byteCount: 0)
+        let folder = store.assets.folder
+        guard let content = try store.assets.content(of: asset), folder.holds(content) else {
+            throw StudioError(404, "The content of the file is not on this device.")
+        }
+        return folder.path(content)
+    }
+
     /// Waits until the log is longer than the page knows, or the engine has told something, a while at
     /// most.
     private func changes(_ call: StudioCall) async throws -> StudioDocument.Moment {
         let known = try StudioDocument.Moment(call)
         return try await watch.wait(for: known) {
-            StudioDocument.Moment(
+            try checkPlace()
+            return StudioDocument.Moment(
                 lastSequence: try store.read { try $0.lastSequence },
                 engine: EngineSign(of: store)?.version ?? 0)
         }
@@ -130,5 +171,17 @@ struct StudioWatch: Sendable {
             looks += 1
         }
         return moment
+    }
+}
+
+/// What tells a file from others, whatever its name; nil if there is none.
+private struct FileIdentity: Equatable {
+    private let device: UInt64
+    private let number: UInt64
+
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
     }
 }

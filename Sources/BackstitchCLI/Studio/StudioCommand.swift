@@ -16,7 +16,8 @@ struct StudioCommand: Command {
     private static let unixSocket = Syntax.Option(
         "unix-socket", "PATH", "Listens there in place of a port: for ssh -L 8080:PATH.")
     private static let writes = Syntax.Option(
-        "allow-writes", nil, "Lets the page undo, revert, discard, compact, back up and revoke.")
+        "allow-writes", nil,
+        "Lets the page undo, edit, revert, discard, compact, back up and revoke.")
     /// For work on the page: its files are served from this folder.
     private static let pageVariable = "BACKSTITCH_STUDIO_PAGE"
 
@@ -39,7 +40,8 @@ struct StudioCommand: Command {
             Other users of that machine reach the port too, though not the page; a socket in the file
             system (--unix-socket) only its owner reaches.
             It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
-            Without --allow-writes nothing is changed but an older format, which is updated.
+            Without --allow-writes nothing in the store or hub is changed; one of an older format is
+            refused then.
 
             JSON: one object, when it serves.
               url   the address to open
@@ -53,6 +55,12 @@ struct StudioCommand: Command {
         let source: any StudioSource
         let close: @Sendable () -> Void
         if isHub {
+            if !allowsWrites, try HubFolder(path).isOlder {
+                throw Refusal(
+                    "The hub in '\(path.printable)' has an older format, and nothing is to be changed in "
+                        + "it. '\(Program.name) hub migrate --data \(path.printable)' brings it to the "
+                        + "present one.")
+            }
             let hub = try await Hub(at: path)
             source = HubStudio(
                 hub: hub, path: path, allowsWrites: allowsWrites, version: version
@@ -62,8 +70,8 @@ struct StudioCommand: Command {
             let store =
                 allowsWrites
                 ? try Store.open(existing: path, access: .readWrite, checksPages: true)
-                : try open(toShow: path)
-            source = StoreStudio(
+                : try open(asItIs: path)
+            source = try StoreStudio(
                 store: store, path: path, allowsWrites: allowsWrites, version: version)
             close = { store.close() }
         }

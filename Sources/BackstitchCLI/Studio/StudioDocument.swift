@@ -1,6 +1,8 @@
 import Backstitch
 import BackstitchCore
 import BackstitchStudio
+import BackstitchSync
+import Foundation
 
 /// What Studio's page gets beside the documents of the other commands.
 enum StudioDocument {
@@ -47,15 +49,58 @@ enum StudioDocument {
         let attributes: [Attribute]
     }
 
+    /// How far an answer has come that needs a look at every row.
+    struct Scan: Encodable {
+        /// What to ask for as `through` to go on; nil at the end.
+        let through: String?
+        /// The rows that were looked at for this part.
+        let examined: Int
+        /// The rows that there are.
+        let total: Int
+        /// What to ask for as `place` with each part.
+        let after: String?
+
+        init(_ scan: QueryScan, of total: Int, after: String? = nil) {
+            through = scan.through.map { Data($0).base64EncodedString() }
+            (examined, self.total, self.after) = (scan.examined, total, after)
+        }
+    }
+
+    struct Record: Encodable {
+        private enum Key: String, CodingKey { case place }
+
+        let document: QueryCommand.Document
+        /// Where it stands in the order of a scan; places sort as their digits.
+        let place: String?
+
+        func encode(to encoder: any Encoder) throws {
+            try document.encode(to: encoder)
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encodeIfPresent(place, forKey: .place)
+        }
+    }
+
     struct Records: Encodable {
-        let records: [QueryCommand.Document]
-        let next: QueryCursor?
+        let records: [Record]
+        var next: QueryCursor?
+        /// Nil if the answer was read as its plan says.
+        var scan: Scan?
     }
 
     struct Count: Encodable {
         let count: Int
         /// Whether there may be more: counting ends at a limit.
         let atLeast: Bool
+        var scan: Scan?
+    }
+
+    /// How a record stands with the service.
+    struct State: Encodable {
+        let state: String
+        let lastSequence: UInt64
+        let syncedSequence: UInt64
+        let onService: Bool
+        let parked: Parked?
     }
 
     struct Log: Encodable {
@@ -63,6 +108,8 @@ enum StudioDocument {
         let lastSequence: UInt64
         /// What to ask for as `before` to go on; nil at the beginning of the log.
         let before: UInt64?
+        /// How many operations were looked at.
+        let examined: UInt64
     }
 
     struct Pending: Encodable {

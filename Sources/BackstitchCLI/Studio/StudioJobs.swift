@@ -8,7 +8,7 @@ import Threading
 /// own, so that they can be stopped, and a damaged store ends only them.
 final class StudioJobs: Sendable {
     /// The commands that may be started.
-    private static let kinds: Set = ["verify", "doctor", "compact", "backup"]
+    private static let kinds: Set = ["verify", "doctor", "assets", "compact", "backup"]
     /// Those of them that change something.
     static let writing: Set = ["compact", "backup"]
     /// The most bytes of a process's output that are read.
@@ -97,7 +97,9 @@ final class StudioJobs: Sendable {
         guard Self.kinds.contains(kind) else {
             throw StudioError(400, "There is no work '\(kind.printable)'.")
         }
-        var words = [kind, "--json", "--", path]
+        // Files that differ stay where they are: what only looks moves nothing.
+        let options = kind == "assets" ? ["--verify", "--keep-corrupt"] : []
+        var words = [kind, "--json"] + options + ["--", path]
         if kind == "backup" {
             guard let target else { throw StudioError(400, "Say where the copy goes.") }
             words.append(target)

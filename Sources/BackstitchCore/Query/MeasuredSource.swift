@@ -1,5 +1,5 @@
-/// A source that counts what is read from it.
-struct MeasuredSource<Source: RowSource>: RowSource {
+/// A source that counts what is read from it, and ends what reads too much.
+package struct MeasuredSource<Source: RowSource>: RowSource {
     final class Counts {
         var entries = 0
         var rows = 0
@@ -7,19 +7,30 @@ struct MeasuredSource<Source: RowSource>: RowSource {
 
     let source: Source
     let counts = Counts()
-    var footprint: ReadFootprint? { source.footprint }
+    /// Asked with the number of entries and rows before each of them; nil if anything may be read.
+    private let goesOn: ((Int) -> Bool)?
+    package var footprint: ReadFootprint? { source.footprint }
 
-    func visitRows(
+    package init(_ source: Source, while goesOn: ((Int) -> Bool)? = nil) {
+        (self.source, self.goesOn) = (source, goesOn)
+    }
+
+    private func count(_ part: ReferenceWritableKeyPath<Counts, Int>) throws {
+        counts[keyPath: part] += 1
+        if let goesOn, !goesOn(counts.entries + counts.rows) { throw ReadTooLong() }
+    }
+
+    package func visitRows(
         of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         try source.visitRows(of: entity, within: range, reversed: reversed) { key, body in
-            counts.rows += 1
+            try count(\.rows)
             return try visit(key, body)
         }
     }
 
-    func visitIndex(
+    package func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
         reversed: Bool, readsRows: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
@@ -28,38 +39,41 @@ struct MeasuredSource<Source: RowSource>: RowSource {
             of: entity, attribute: attribute, within: range, reversed: reversed,
             readsRows: readsRows
         ) { value, key in
-            counts.entries += 1
+            try count(\.entries)
             return try visit(value, key)
         }
     }
 
-    func visitReferrers(
+    package func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
         from start: [UInt8], readsRows: Bool, _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         try source.visitReferrers(
             of: entity, attribute: attribute, target: target, from: start, readsRows: readsRows
         ) { key in
-            counts.entries += 1
+            try count(\.entries)
             return try visit(key)
         }
     }
 
-    func withRow<Result>(
+    package func withRow<Result>(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) throws -> Result? {
-        counts.rows += 1
+        try count(\.rows)
         return try source.withRow(of: entity, key: key, body)
     }
 }
 
 extension QueryPlan {
     /// The plan in words, with what a run of it reads.
+    ///
+    /// - Parameter goesOn: As for ``MeasuredSource``.
+    /// - Throws: ``ReadTooLong``, or what the source throws.
     package func explanation<Source: RowSource>(
-        runningOn source: Source
+        runningOn source: Source, while goesOn: ((Int) -> Bool)? = nil
     ) throws -> RecordQuery.Explanation {
-        let measured = MeasuredSource(source: source)
+        let measured = MeasuredSource(source, while: goesOn)
         var count = 0
         try QueryExecutor.run(self, on: measured) { _, _ in
             count += 1
@@ -72,3 +86,6 @@ extension QueryPlan {
             ])
     }
 }
+
+/// A read was ended because it looked at more than it may.
+package struct ReadTooLong: Error {}

@@ -95,6 +95,16 @@ package struct QueryPlan: Sendable {
         }
     }
 
+    /// Plans a query so that each row of the entity is looked at, by record key.
+    ///
+    /// - Throws: As the others.
+    init(scanning query: RecordQuery, in entity: EntityBinding) throws {
+        try self.init(query, in: entity, needsRows: true, relating: { _ in [:] }) { planner in
+            QueryPlanner.Choice(
+                access: .scan(isReversed: false), ordering: .inMemory, rest: planner.conditions)
+        }
+    }
+
     private init(
         _ query: RecordQuery, in entity: EntityBinding, needsRows: Bool,
         costs: PlanningCosts = PlanningCosts(),

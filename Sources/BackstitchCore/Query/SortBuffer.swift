@@ -79,6 +79,17 @@ struct SortBuffer: ~Copyable {
         if data.count > 65_536, data.count > 4 * liveByteCount { compact() }
     }
 
+    /// Calls `visit` with each record key in order, and with all that the order compares.
+    mutating func visitPlaces(
+        _ visit: (_ key: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let bytes = data.bytes
+        if entries.count > 1 { entries.sort { Self.precedes($0, $1, in: bytes) } }
+        for entry in entries {
+            try visit(bytes.part(entry.keyStart..<entry.end), bytes.part(entry.start..<entry.end))
+        }
+    }
+
     /// Calls `visit` with each record key in order, until it returns false.
     ///
     /// - Returns: false if `visit` did.

@@ -72,6 +72,11 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
     /// How it stands with a transfer; nil if it is not wanted.
     package func state(of id: ID) -> State? { transfers[id]?.state }
 
+    /// The states of all transfers of a direction, in no order.
+    package func states(in lane: Lane) -> [State] {
+        transfers.values.filter { $0.lane == lane }.map(\.state)
+    }
+
     /// A transfer is wanted.
     package mutating func want(_ id: ID, in lane: Lane, _ priority: Priority) -> [Action] {
         if var known = transfers[id] {

@@ -49,6 +49,12 @@ package struct TriggerQueue: Equatable, Sendable {
     /// The next round; nil if none is to begin, or none can.
     package var next: Entry? { isReachable && running == nil ? entry : nil }
 
+    /// The strongest of the triggers that came while a round runs, which lead to another one.
+    package var later: SyncTrigger? { running?.later }
+
+    /// The round that is to begin, also while none can.
+    package var known: Entry? { entry }
+
     /// Takes a trigger.
     package mutating func add(_ trigger: SyncTrigger, nowMilliseconds now: Int64) {
         if let round = running {

@@ -6,6 +6,9 @@ package struct HubFolder: Sendable {
 
     package init(_ path: String) { self.path = path }
 
+    /// Whether its data are of an older format, which opening the hub would change.
+    package var isOlder: Bool { get throws { try LMDBHubStorage.isOlder(in: path) } }
+
     /// Whether a process serves it now.
     package var isServed: Bool { ServingLock.isTaken(in: path) }
 

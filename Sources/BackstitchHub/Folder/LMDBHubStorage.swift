@@ -41,6 +41,17 @@ package final class LMDBHubStorage: SnapshotStorage {
         EnvironmentFiles(at: directory).has(key: formatKey, inDatabase: databaseName)
     }
 
+    /// Whether the storage of a folder has another version than opening it would leave it with. Nothing
+    /// of the folder is changed.
+    static func isOlder(in directory: String) throws -> Bool {
+        guard isThere(in: directory) else { return false }
+        var options = options
+        options.journal = .standard
+        let row = try EnvironmentFiles(at: directory).peek(
+            options: options, database: databaseName, key: formatKey)
+        return try row.map { try HubFormat.version(ofStored: $0) < HubFormat.version } ?? false
+    }
+
     private static let formatKey = String(decoding: HubFormat.key.bytes, as: UTF8.self)
 
     /// Throws if another process has a folder open that this one is about to take to a newer version:

@@ -140,10 +140,23 @@ extension StoreAssets {
     ///
     /// - Complexity: O(*n*) in the bytes of all contents.
     public func verify() async throws -> AssetVerification {
+        try await verify(movesCorrupt: true) { _, _ in }
+    }
+
+    /// As ``verify()``, with a choice.
+    ///
+    /// - Parameters:
+    ///   - movesCorrupt: Whether contents that differ are moved; otherwise the store is only read.
+    ///   - progress: Told how many contents of how many were compared.
+    package func verify(
+        movesCorrupt: Bool, progress: (_ done: Int, _ total: Int) -> Void
+    ) async throws -> AssetVerification {
         let folder = self.folder
         var report = AssetVerification()
-        for content in folder.contents.sorted(by: { $0.text < $1.text }) {
+        let contents = folder.contents.sorted { $0.text < $1.text }
+        for (number, content) in contents.enumerated() {
             try Task.checkCancellation()
+            progress(number, contents.count)
             let found: ContentKey
             do {
                 found = try ContentFolder.hash(ofFileAt: folder.path(content)).key
@@ -152,7 +165,7 @@ extension StoreAssets {
             }
             report.checked += 1
             guard found != content else { continue }
-            try await setAside(content)
+            if movesCorrupt { try await setAside(content) }
             report.corrupt.append(content.text)
         }
         report.missing = try store.read { transaction in

@@ -62,6 +62,22 @@ extension RecordReading where Self: ~Copyable {
     }
 }
 
+extension ReadTransaction {
+    /// Reads the operations of a part of the log that count, in its order.
+    ///
+    /// - Complexity: O(*n*) in the length of the part.
+    package func operations(
+        in sequences: Range<UInt64>, matching filter: LoggedOperation.Filter
+    ) throws -> [LoggedOperation] {
+        try OperationReader(reader: reader).operations(limit: .max, matching: filter) { visit in
+            try reader.log.visitStored(from: sequences.lowerBound) { sequence, bytes in
+                guard sequence < sequences.upperBound else { return false }
+                return try visit(sequence, bytes)
+            }
+        }
+    }
+}
+
 extension Store {
     /// Reads operations in the order of the log; as ``RecordReading/operations(from:limit:matching:)``.
     public func operations(

@@ -3,8 +3,15 @@
 let secret = "";
 const header = "X-Backstitch-Studio";
 
+// Whole numbers that a number of JavaScript can't hold stay as their digits.
+const whole = (key, value, source) => (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source?.source ?? "") ? source.source : value);
+
+function parsed(text) {
+  try { return JSON.parse(text, /\d{16}/.test(text) ? whole : undefined); } catch { return {}; }
+}
+
 async function reply(response) {
-  const body = await response.json().catch(() => ({}));
+  const body = parsed(await response.text());
   if (!response.ok) {
     const error = new Error(body.error ?? `The server answered ${response.status}.`);
     error.status = response.status;
@@ -23,6 +30,15 @@ export function read(name, parameters = {}, signal) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const query = new URLSearchParams(given).toString();
   return fetch(`/api/1/${name}${query ? "?" + query : ""}`, { credentials: "same-origin", signal }).then(reply);
+}
+
+// The address of a file that records hold.
+export const fileAddress = (asset) => `/api/1/file?${new URLSearchParams(asset.content ? { content: asset.content } : { checksum: asset.serviceChecksum ?? "" })}`;
+
+export async function bytesOf(asset) {
+  const response = await fetch(fileAddress(asset), { credentials: "same-origin" });
+  if (!response.ok) throw new Error((await response.json().catch(() => ({}))).error ?? `The server answered ${response.status}.`);
+  return new Uint8Array(await response.arrayBuffer());
 }
 
 export const act = (name, members = {}) => send(name, members, { [header]: secret });

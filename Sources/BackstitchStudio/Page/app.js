@@ -45,9 +45,14 @@ const kind = () => kinds[context.session.kind];
 let current = null;
 let turn = 0;
 
+// An address may be cut or mistyped.
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
+}
+
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const parts = path.split("/").map(decodeURIComponent);
+  const parts = path.split("/").map(decoded);
   return { page: parts[0] || "overview", parts: parts.slice(1), query: new URLSearchParams(query ?? "") };
 }
 
@@ -86,7 +91,7 @@ async function head() {
   show(document.getElementById("head"),
     h("strong", {}, "backstitch studio"), h("span", {}, context.session.name), facts,
     h("span", { class: "tag", id: "mode" }, context.session.writable ? "may write" : "read-only"),
-    h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); kind().find(search.value.trim()); } }, search));
+    h("form", { role: "search", onsubmit: (event) => { event.preventDefault(); Promise.resolve(kind().find(search.value.trim())).catch((error) => note(error.message)); } }, search));
   headFacts();
 }
 
@@ -101,10 +106,9 @@ function headFacts(trouble) {
 // A record's name leads to it; other text is looked for in the texts of the entity in view.
 async function find(words) {
   if (!words) return;
-  for (const entity of context.entities) {
-    const found = await api.read("history", { entity: entity.name, record: words, limit: 1 });
-    if (found.length) { location.hash = address(entity.name, words); return; }
-  }
+  // What can be no name is looked for as text.
+  const [found] = await api.read("find", { record: words }).catch(() => []);
+  if (found) { location.hash = address(found, words); return; }
   const here = route();
   const name = here.parts[0] ?? context.entities.find((entity) => entity.records)?.name;
   const entity = context.entities.find((other) => other.name === name);

@@ -41,7 +41,7 @@ export async function conflicts(view, route, context) {
       const page = await read("conflicts", { entity, before, limit: 50 });
       list.append(...page.map(card));
       before = page.at(-1)?.sequence;
-      show(more, page.length === 50 ? h("button", { type: "button", onclick: older }, "Older conflicts") : null);
+      show(more, page.length && page.length % 2 === 0 ? h("button", { type: "button", onclick: older }, "Older conflicts") : null);
       if (!list.children.length) show(more, empty("There were no conflicts. When a record is changed here and on the service, what was decided is shown here, and can be undone."));
     } catch (error) { show(more, problem(error)); }
   }

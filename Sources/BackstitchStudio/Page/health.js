@@ -1,7 +1,7 @@
 import { h, show, table, number, bytes, problem, command, confirmByName, note } from "./dom.js";
 import { read, act } from "./api.js";
 
-const works = { verify: "Verify", doctor: "Examine the files", compact: "Compact the log", backup: "Back up" };
+const works = { verify: "Verify", doctor: "Examine the store's files", assets: "Verify files of records", compact: "Compact the log", backup: "Back up" };
 
 export async function health(view, route, context) {
   const place = h("div", { id: "work", "aria-live": "polite" });
@@ -38,9 +38,11 @@ export async function health(view, route, context) {
     let document = null;
     try { document = JSON.parse(status.result); } catch { return [title, problem(new Error(status.complaint || `It ended with ${status.exitCode}.`))]; }
     const verdict = { verify: () => (document.consistent ? ["Consistent: the tables follow from the log.", "good"] : [`Not consistent. ${document.problems[0] ?? ""}`, "bad"]),
+      assets: () => (document.corrupt.length + document.missing.length === 0 ? [`All ${number(document.checked)} contents are what their hashes say${document.orphans ? `; ${number(document.orphans)} are named by nothing` : ""}.`, "good"]
+        : [`${number(document.corrupt.length)} contents differ from their hashes, and ${number(document.missing.length)} are neither here nor on the service. Nothing was moved: backstitch assets --verify moves those that differ away, so that they are fetched again.`, "bad"]),
       doctor: () => (document.healthy ? ["Nothing is wrong with the files.", "good"] : [`What helps: ${document.remedy}`, "bad"]),
       compact: () => [`${number(document.removed)} operations were taken out.`, "good"], backup: () => [`Copied and verified, to ${document.target}.`, "good"] }[status.kind]();
-    return [title, h("p", { class: verdict[1], id: "verdict" }, verdict[0]), (document.problems ?? document.findings ?? []).slice(0, 100).map((item) => h("p", {}, typeof item === "string" ? item : `${item.part}: ${item.message}`)),
+    return [title, h("p", { class: verdict[1], id: "verdict" }, verdict[0]), (document.problems ?? document.findings ?? [...(document.corrupt ?? []).map((hash) => `differs: ${hash}`), ...(document.missing ?? []).map((hash) => `missing: ${hash}`)]).slice(0, 100).map((item) => h("p", {}, typeof item === "string" ? item : `${item.part}: ${item.message}`)),
       table(["", ""], Object.entries(document).filter(([, value]) => typeof value !== "object").map(([key, value]) => [key, typeof value === "number" ? number(value) : String(value)]))];
   }
   function draw() {
@@ -50,14 +52,14 @@ export async function health(view, route, context) {
       h("h2", {}, "Views"), info.projections.length ? table(["View", "Version", "Checkpoint", "Entries", "State"], info.projections.map((view) => [view.name, view.version, number(view.checkpoint), number(view.entries), view.reason ? h("span", { class: "bad" }, `failed at ${view.failedAt}: ${view.reason}`) : view.complete ? "ready" : "being built"])) : h("p", { class: "quiet" }, "The store keeps no views."));
   }
   const button = (kind) => h("button", { type: "button", "data-work": kind, onclick: () => start(kind) }, works[kind]);
-  show(view, h("h1", {}, "Health"), h("div", { class: "tools" }, button("verify"), button("doctor"), button("compact"),
+  show(view, h("h1", {}, "Health"), h("div", { class: "tools" }, button("verify"), button("doctor"), button("assets"), button("compact"),
     h("label", {}, "Folder of the copy", h("input", { name: "target", placeholder: "/path/of/a/new/folder", disabled: !context.session.writable })), button("backup")),
     context.session.writable ? null : h("p", { class: "quiet" }, "Compacting and backing up need --allow-writes."), place, facts, files, command(["verify", context.session.path, "--json"]));
   draw();
   // The folder of files may be large, so that it is looked at once.
   read("assets").then((assets) => show(files, h("h2", {}, "Files"), h("p", {}, assets.files
     ? `${number(assets.files)} contents with ${bytes(assets.bytes)} are on this device. `
-    : "No content of a file is on this device. ", h("code", {}, `backstitch assets ${context.session.path} --verify`), " compares them with their hashes.")), (error) => show(files, problem(error)));
+    : "No content of a file is on this device. ", "“Verify files of records” compares them with their hashes, and so does ", h("code", {}, `backstitch assets ${context.session.path} --verify`), ", which also moves away what differs.")), (error) => show(files, problem(error)));
   await watch();
   return { refreshed: draw, leave: () => { isLeft = true; clearTimeout(timer); } };
 }

@@ -25,22 +25,38 @@ export async function log(view, route, context) {
         operation.parkReason && h("span", { class: "bad" }, ` ${operation.parkReason}`), operation.conflict && h("span", { class: "warn" }, ` conflict, ${operation.conflict.policy}`),
         operation.acknowledgedThrough && h("span", { class: "quiet" }, ` through seq ${number(operation.acknowledgedThrough)}`), operationLine(operation)))));
   };
+  // Operations that the filter leaves out are looked at part by part, until there is something to show.
+  let turn = 0;
   async function older() {
+    const mine = ++turn;
     try {
-      const page = await read("log", { entity, record, before, limit: 100 });
-      if (before === null) newest = page.lastSequence;
-      list.append(...items(page.operations));
-      before = page.before;
+      let found = 0;
+      let examined = 0;
+      do {
+        const page = await read("log", { entity, record, before, limit: 100 - found });
+        if (mine !== turn) return;
+        if (before === null) newest = page.lastSequence;
+        list.append(...items(page.operations));
+        found += page.operations.length;
+        examined += page.examined;
+        before = page.before;
+        if (before && found < 100) show(more, h("progress", { max: newest, value: newest - before, "aria-label": "Operations looked at" }), ` ${number(examined)} operations looked at `,
+          h("button", { type: "button", id: "stop", onclick: () => { turn += 1; show(more, h("span", { class: "warn" }, "Stopped. "), h("button", { type: "button", onclick: older }, "Go on")); } }, "Stop"));
+        shown();
+      } while (before && found < 100);
       show(more, before ? h("button", { type: "button", onclick: older }, "Older operations") : h("span", { class: "quiet" }, list.children.length ? "The beginning of the log." : ""));
       if (!list.children.length && !before) show(more, empty("No operation matches."));
     } catch (error) { show(more, problem(error)); }
   }
+  let shown = () => {};
   async function newer() {
     const page = await read("log", { entity, record, limit: 200 });
     const fresh = page.operations.filter((operation) => operation.sequence > newest);
+    const newestBefore = newest;
     newest = page.lastSequence;
     pill.hidden = true;
-    if (fresh.length === 200) { list.replaceChildren(); before = null; return older(); }
+    // Operations between were not looked at.
+    if (fresh.length === page.operations.length && page.before > newestBefore + 1) { list.replaceChildren(); before = null; return older(); }
     list.prepend(...items(fresh));
   }
   show(view, h("h1", {}, "Log"),
@@ -48,8 +64,9 @@ export async function log(view, route, context) {
       h("label", {}, "Entity", h("select", { name: "entity" }, h("option", { value: "" }, "all"), context.entities.map((other) => h("option", { value: other.name, selected: other.name === entity }, other.name)))),
       h("label", {}, "Record", h("input", { name: "record", value: record, autocomplete: "off" })), h("button", { class: "main", type: "submit" }, "Filter")),
     pill, list, more, command(["log", context.session.path, ...(entity ? ["--entity", entity] : []), ...(record ? ["--record", record] : []), "--follow", "--json"]));
-  await older();
-  return { changed: (last) => {
+  // What is looked through goes on beside the page.
+  await new Promise((resolve) => { shown = resolve; older().then(resolve); });
+  return { leave: () => { turn += 1; }, changed: (last) => {
     // Who reads further down is not moved.
     if (window.scrollY < 120) return newer();
     pill.hidden = false;

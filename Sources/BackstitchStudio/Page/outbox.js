@@ -20,13 +20,8 @@ export async function outbox(view, route, context) {
     const link = (row) => h("a", { href: address(row.entity, row.record) }, `${row.entity} ${row.record}`);
     const writes = context.session.writable;
     const unsentOf = async (row) => {
-      const page = await read("log", { entity: row.entity, record: row.record, limit: 20 });
-      const unsent = [];
-      for (const operation of page.operations) {
-        if (operation.kind === "acknowledge" || operation.origin === "remote") break;
-        if (operation.changes.length) unsent.push(operation);
-      }
-      return unsent;
+      const [state, steps] = await Promise.all([read("record", { entity: row.entity, record: row.record }), read("history", { entity: row.entity, record: row.record, limit: 50 })]);
+      return steps.filter((step) => step.sequence > (state?.syncedSequence ?? 0) && step.origin !== "remote" && step.changes.length);
     };
     const save = async (rows, name) => {
       const lines = [];
@@ -54,7 +49,7 @@ export async function outbox(view, route, context) {
       box.parked.length ? h("p", {}, h("button", { type: "button", onclick: () => save(box.parked, "parked.jsonl").catch((error) => note(error.message)) }, "Save as JSON Lines")) : null,
       box.parked.length ? table(["Record", "Reason", "What helps", "Would be sent", ""], box.parked.map((row) => h("tr", { "data-href": address(row.entity, row.record) },
         h("td", {}, link(row)), h("td", { class: "bad" }, row.reason), h("td", {}, remedy(row)), h("td", {}, what(row)),
-        h("td", {}, writes ? [h("button", { type: "button", onclick: () => act1("parked/retry", row, "Try again", "The next round of synchronisation sends it again.") }, "Try again"), " ",
+        h("td", {}, writes ? [h("a", { href: `${address(row.entity, row.record)}?edit=1` }, "Edit"), " ", h("button", { type: "button", onclick: () => act1("parked/retry", row, "Try again", "The next round of synchronisation sends it again.") }, "Try again"), " ",
           h("button", { class: "danger", type: "button", onclick: () => act1("parked/discard", row, "Discard", "Gives up the edits; the record becomes what the service has, and what is lost goes to the conflict journal.") }, "Discard")]
           : h("span", { class: "quiet" }, "start with --allow-writes to act"))))) : empty("Nothing is parked."),
       h("h2", {}, `To push: ${number(context.info.outbox.records)}`),

@@ -20,7 +20,7 @@ export async function queries(view, route, context) {
     const time = performance.now() - started;
     const swift = `Query(${name}.self)${given.where ? `.where { /* ${given.where} */ }` : ""}${(given.sort ?? "").split(",").filter(Boolean).map((key) => key.startsWith("-") ? `.sorted(by: \\.${key.slice(1)}, order: .reverse)` : `.sorted(by: \\.${key})`).join("")}${given.limit ? `.limit(${given.limit})` : ""}`;
     show(place, h("h2", {}, "How it is answered"), h("ol", {}, explained.steps.map((step) => h("li", {}, h("code", {}, step)))),
-      h("p", {}, `${plural(page.records.length, "row")}${page.next ? " and more" : ""} in ${time.toFixed(1)} ms. `, h("a", { href: `#/records/${encodeURIComponent(name)}?${new URLSearchParams({ where: given.where ?? "", sort: given.sort ?? "" })}` }, "Show them")),
+      h("p", {}, page.scan?.through ? `It has to look at all ${page.scan.total.toLocaleString("en-US")} rows; the first ${page.scan.examined.toLocaleString("en-US")} took ${time.toFixed(1)} ms. ` : `${plural(page.records.length, "row")}${page.next ? " and more" : ""} in ${time.toFixed(1)} ms. `, h("a", { href: `#/records/${encodeURIComponent(name)}?${new URLSearchParams({ where: given.where ?? "", sort: given.sort ?? "" })}` }, "Show them")),
       h("h2", {}, "In Swift"), h("p", {}, h("code", {}, swift)),
       command(["query", context.session.path, name, ...(given.where ? ["--where", given.where] : []), ...(given.sort ? ["--sort", given.sort] : []), "--explain"]));
   } catch (error) { show(place, problem(error)); }

@@ -1,5 +1,6 @@
 import { h, show, table, number, plural, empty, problem, command, confirmByName, note } from "./dom.js";
 import { read, act } from "./api.js";
+import { fieldOf, editedValue } from "./edit.js";
 import { cell, same, valueOf, address, quoted, named, operationLine } from "./values.js";
 
 const relationsMax = 20;
@@ -9,6 +10,7 @@ export async function record(view, route, context) {
   const entity = context.entities.find((other) => other.name === entityName);
   if (!entity) throw new Error(`There is no entity ${entityName}.`);
   let steps = [];
+  let state = null;
   let position = 0;
   const fields = h("div", { id: "fields" });
   const differences = h("div", { id: "differences" });
@@ -17,14 +19,16 @@ export async function record(view, route, context) {
   const list = h("ol", { class: "steps", id: "history" });
   const relations = h("div", { id: "relations" });
   const actions = h("p", { class: "tools" });
+  const form = h("div", { id: "editor" });
+  let isEditing = context.session.writable && route.query.get("edit") === "1";
 
   async function load() {
     // Oldest first: to the right is later.
     steps = (await read("history", { entity: entityName, record: name })).reverse();
-    const outbox = await read("outbox");
-    const mine = (other) => other.entity === entityName && other.record === name;
-    const pending = outbox.pending.find(mine);
-    const parked = outbox.parked.find(mine);
+    state = await read("record", { entity: entityName, record: name });
+    const parked = state?.parked;
+    const isParked = state?.state === "parked";
+    const pending = state && !isParked && state.lastSequence > state.syncedSequence && ["dirty", "deleted", "unreadable"].includes(state.state);
     if (!steps.length) {
       show(view, h("h1", {}, name), empty("The log has no operation of this record. Check the name: those of UUIDs are in upper case."));
       return;
@@ -38,18 +42,43 @@ export async function record(view, route, context) {
       step.changeTag && h("span", { class: "quiet" }, ` tag ${step.changeTag}`), operationLine(step),
       context.session.writable && step.origin === "local" && h("button", { type: "button", onclick: () => undo(step) }, `Undo transaction ${number(step.transaction)}`))));
     show(actions,
-      pending && h("span", { class: "warn" }, `● changed here and not pushed: ${pending.change}`),
-      parked && h("a", { href: "#/outbox", class: "bad" }, `parked: ${parked.reason}`),
-      !pending && !parked && h("span", { class: "good" }, "The service has everything, or nothing was synchronised yet."),
-      context.session.writable && (pending || parked) && h("button", { class: "danger", type: "button", onclick: revert }, "Revert to base"),
+      pending && h("span", { class: "warn" }, `● changed here and not pushed: ${state.state === "deleted" ? "delete" : state.onService ? "update" : "create"}`),
+      isParked && h("a", { href: "#/outbox", class: "bad" }, `parked: ${parked?.reason ?? "see the outbox"}`),
+      !pending && !isParked && h("span", { class: "good" }, "The service has everything, or nothing was synchronised yet."),
+      context.session.writable && state && state.state !== "deleted" && h("button", { type: "button", id: "edit", onclick: () => { isEditing = !isEditing; editor(); } }, "Edit"),
+      context.session.writable && (pending || isParked) && h("button", { class: "danger", type: "button", onclick: revert }, "Revert to base"),
       h("button", { type: "button", onclick: () => navigator.clipboard.writeText(JSON.stringify(steps[position], null, 2)).then(() => note("Copied.")) }, "Copy as JSON"));
-    show(view, h("h1", {}, `${entityName} `, h("span", { class: "mono" }, name)), actions,
+    show(view, h("h1", {}, `${entityName} `, h("span", { class: "mono" }, name)), actions, form,
       h("h2", {}, "History"), h("p", {}, slider), h("p", {}, label), differences,
       h("h2", {}, "Fields"), fields, h("h2", {}, "Relations"), relations,
       h("h2", {}, "Operations, newest first"), list,
       command(["history", context.session.path, entityName, name, "--json"]));
     choose(Math.max(0, found), false);
     relate();
+    if (!isEditing || !form.firstChild) editor();
+  }
+
+  // The fields as they are now, to be changed; what the service refused is pushed again then.
+  function editor() {
+    if (!isEditing || !state) return show(form);
+    const values = steps.at(-1)?.values ?? {};
+    const known = state.lastSequence;
+    const fields = entity.attributes.filter((attribute) => attribute.declared).map((attribute) => ({ attribute, field: fieldOf(attribute, valueOf(values, attribute)) }));
+    show(form, h("form", { class: "card", "aria-label": "Edit the record", onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        const changed = fields.filter(({ field }) => field && field.isChanged()).map(({ attribute, field }) => `${JSON.stringify(attribute.field)}:${editedValue(attribute, field)}`);
+        if (!changed.length) return note("Nothing is different.");
+        const confirm = await confirmByName("Save", `Saves ${changed.length === 1 ? "a field" : `${changed.length} fields`} of this record, as the app would: it is pushed like any edit.`, context.session.name);
+        if (confirm === null) return;
+        const answer = await act("records/edit", { entity: entityName, record: name, lastSequence: String(known), values: `{${changed.join(",")}}`, confirm });
+        note(answer.changed ? "Saved." : "The record has these values already.");
+        isEditing = false;
+        await load();
+      } catch (error) { note(error.message); }
+    } }, fields.map(({ attribute, field }) => field ? h("label", {}, `${attribute.name} (${attribute.type}${attribute.optional ? ", optional" : ""})`, field.element)
+      : h("p", { class: "quiet" }, `${attribute.name} (${attribute.type ?? "unknown"}) is changed by the app alone.`)),
+    h("p", { class: "tools" }, h("button", { class: "main", type: "submit" }, "Save the record"), h("button", { type: "button", onclick: () => { isEditing = false; editor(); } }, "Don't"))));
   }
 
   function choose(index, notes = true) {

@@ -1,21 +1,35 @@
 // Values as the commands write them: an object with one member named by the type.
 
-import { h, bytes, download } from "./dom.js";
+import { h, bytes, download, note } from "./dom.js";
+import { bytesOf } from "./api.js";
 
 const shownMax = 160;
+// Larger files are only downloaded.
+const imageBytesMax = 16 << 20;
+// By how their bytes begin, whatever they are said to be. SVG is none of them: it is a program.
+const images = [["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]], ["image/jpeg", [0xff, 0xd8, 0xff]], ["image/gif", [0x47, 0x49, 0x46, 0x38]]];
+export const imageType = (raw) => images.find(([, magic]) => magic.every((byte, at) => raw[at] === byte))?.[0]
+  ?? (String.fromCharCode(...raw.slice(0, 4)) === "RIFF" && String.fromCharCode(...raw.slice(8, 12)) === "WEBP" ? "image/webp" : null);
 
 export function text(value) {
   if (!value) return "";
   const [type, content] = Object.entries(value)[0] ?? [];
   switch (type) {
-    case "date": return new Date(content).toISOString().replace(".000Z", "Z");
+    case "date": return moment(content);
     case "location": return `${content.latitude}, ${content.longitude}`;
     case "list": return content.map(text).join(", ");
     case "bytes": return `${bytes(Math.floor(content.length * 3 / 4))} of data`;
+    case "asset": return `${content.fileName ?? "a file"}, ${bytes(content.byteCount)}`;
     case "null": return "";
     case "duration": return typeof content === "object" ? JSON.stringify(content) : String(content);
     default: return typeof content === "object" ? JSON.stringify(content) : String(content);
   }
+}
+
+// Dates that JavaScript can't hold are shown as their milliseconds.
+function moment(milliseconds) {
+  const date = new Date(Number(milliseconds));
+  return Number.isNaN(date.getTime()) ? `${milliseconds} ms since 1970` : date.toISOString().replace(".000Z", "Z");
 }
 
 export const plain = (value) => (value ? Object.values(value)[0] : null);
@@ -31,6 +45,7 @@ export function cell(value, attribute) {
     return h("span", {}, h("span", { class: "quiet" }, text(value) + " "),
       h("button", { class: "plain", type: "button", onclick: () => save(value.bytes, attribute?.name ?? "value") }, "download"));
   }
+  if ("asset" in value) return file(value.asset);
   if ("unknown" in value || "sealed" in value) return masked(text(value), "hidden value");
   if ("reference" in value && attribute?.target) return h("a", { href: address(attribute.target, value.reference) }, value.reference);
   const words = text(value);
@@ -40,6 +55,25 @@ export function cell(value, attribute) {
 function masked(words, mask) {
   const place = h("span", {}, mask + " ");
   place.append(h("button", { class: "plain", type: "button", onclick: () => place.replaceChildren(words) }, "show"));
+  return place;
+}
+
+// A file is downloaded, and shown if its bytes are those of an image.
+function file(asset) {
+  const place = h("span", { class: "file" });
+  const failed = (error) => note(error.message);
+  const name = (asset.fileName ?? "file").replace(/[\u0000-\u001f/\\]/g, "_");
+  const look = async () => {
+    const raw = await bytesOf(asset);
+    const type = imageType(raw);
+    if (!type) return note("It is no image that can be shown: PNG, JPEG, GIF or WebP.");
+    const url = URL.createObjectURL(new Blob([raw], { type }));
+    const image = h("img", { src: url, alt: name, onload: () => URL.revokeObjectURL(url), onerror: () => { URL.revokeObjectURL(url); note("The image can't be read."); } });
+    place.append(image);
+  };
+  place.append(h("span", { class: "quiet" }, text({ asset }) + " "),
+    h("button", { class: "plain", type: "button", onclick: () => bytesOf(asset).then((raw) => download(name, "application/octet-stream", [raw])).catch(failed) }, "download"), " ",
+    asset.byteCount <= imageBytesMax ? h("button", { class: "plain", type: "button", onclick: () => look().catch(failed) }, "look") : "");
   return place;
 }
 

@@ -36,6 +36,42 @@ package struct EngineReport: Codable, Hashable, Sendable {
         package let error: String?
     }
 
+    /// What is to begin when the round that runs has ended, or when its time has come.
+    package struct Queue: Codable, Hashable, Sendable {
+        /// Why the next round begins; nil if none is to.
+        package internal(set) var next: String?
+        /// When it begins; nil if it follows the round that runs.
+        package internal(set) var due: Int64?
+        /// Before when no round begins by itself, after a failure.
+        package internal(set) var deadline: Int64?
+        /// How many calls of the application wait for what runs next.
+        package internal(set) var calls = 0
+        /// Whether the application says that there is no network.
+        package internal(set) var isOffline = false
+
+        package init() {}
+    }
+
+    /// The transfers of files in one direction.
+    package struct Lane: Codable, Hashable, Sendable {
+        package let name: String
+        package internal(set) var running = 0
+        package internal(set) var waiting = 0
+        /// Those that failed and are tried again later.
+        package internal(set) var delayed = 0
+        /// When the first of them is.
+        package internal(set) var nextAttempt: Int64?
+        /// How many have ended well, and otherwise, since the engine was made.
+        package internal(set) var done = 0
+        package internal(set) var failed = 0
+        /// The code of the last failure.
+        package internal(set) var error: String?
+
+        package var isIdle: Bool { running + waiting + delayed == 0 }
+
+        package init(_ name: String) { self.name = name }
+    }
+
     /// The most requests and rounds that are kept.
     package static let requestsMax = 60
     package static let roundsMax = 30
@@ -49,6 +85,10 @@ package struct EngineReport: Codable, Hashable, Sendable {
     package internal(set) var nextAttempt: Int64?
     /// Why the round that runs began; nil if none runs.
     package internal(set) var trigger: String?
+    /// Nil if an earlier version wrote it.
+    package internal(set) var queue: Queue?
+    /// Nil if an earlier version wrote it, and before the first transfer.
+    package internal(set) var lanes: [Lane]?
     package internal(set) var requests: [Request] = []
     package internal(set) var rounds: [EndedRound] = []
 
