@@ -18,7 +18,7 @@ actor AssetLane: AssetProvider {
 
     private let scope: EngineScope
     private let service: any RecordService
-    private var machine = TransferMachine<Transfer>()
+    private var machine: TransferMachine<Transfer>
     private var tasks: [Transfer: Task<Void, Never>] = [:]
     private var waiters: [Transfer: [Int: Waiter]] = [:]
     private var lastWaiter = 0
@@ -33,6 +33,7 @@ actor AssetLane: AssetProvider {
 
     init(_ scope: EngineScope, _ service: any RecordService) {
         (self.scope, self.service) = (scope, service)
+        machine = TransferMachine(transfersMax: scope.configuration.transfersMax)
     }
 
     private var store: Store { scope.store }
@@ -73,7 +74,7 @@ actor AssetLane: AssetProvider {
         if isStopped { throw SyncError.stopped }
         guard let failure else { return settled > 0 }
         // What was uploaded is pushed by the next round, whatever became of the others.
-        throw (failure as? ServiceError).map { SyncError(ofTransfer: $0) } ?? failure
+        throw SyncError.failure(ofTransfer: failure)
     }
 
     /// Uploads files, and waits for them.

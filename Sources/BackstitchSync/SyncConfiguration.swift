@@ -56,6 +56,8 @@ public struct SyncConfiguration: Sendable {
     public var selection: SyncSelection
     /// Which files are downloaded before anybody opens them, by an engine that was started.
     public var assetDownloads: AssetDownloadPolicy
+    /// The most files that go on at a time in a direction, if that is less than usual.
+    package var transfersMax = Int.max
     /// The clock and random source of the engine; nil for those of its store.
     public var clock: (any StoreClock)?
 

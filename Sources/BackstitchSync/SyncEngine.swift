@@ -117,10 +117,18 @@ public actor SyncEngine {
     @discardableResult
     public func sync() async throws -> SyncReport {
         var report = try await round()
-        while try await lane.upload(for: report) {
+        while try await uploadFiles(for: report) {
             report = try await round().following(report)
         }
         return report
+    }
+
+    private func uploadFiles(for report: SyncReport) async throws -> Bool {
+        do {
+            return try await lane.upload(for: report)
+        } catch {
+            throw reported(error)
+        }
     }
 
     private func round() async throws -> SyncReport {

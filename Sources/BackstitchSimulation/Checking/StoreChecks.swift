@@ -46,6 +46,7 @@ struct StoreChecks {
                 "The journal of \(device.name) has \(counts.conflicts) entries",
                 ["the log has \(account.conflicts)"])
         }
+        try FileChecks(devices: devices, cloud: service.cloud, story: story).check(index)
         // The log only grows: the next account goes on from here.
         device.home.account = account
         return account

@@ -35,7 +35,7 @@ struct StayingLocal {
             do {
                 let isGone = try await devices[index].store.write {
                     switch schema {
-                    case .current, .keyed: try $0.evict(SimulatedNote.ID(note))
+                    case .current, .keyed, .files: try $0.evict(SimulatedNote.ID(note))
                     case .old: try $0.evict(OldNote.ID(note))
                     }
                 }
@@ -60,7 +60,7 @@ struct StayingLocal {
         do {
             let count: Int
             switch devices[index].schema {
-            case .current, .keyed:
+            case .current, .keyed, .files:
                 count = try await engine.fetchAgain(names.map { SimulatedNote.ID($0) })
             case .old: count = try await engine.fetchAgain(names.map { OldNote.ID($0) })
             }

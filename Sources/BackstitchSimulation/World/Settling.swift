@@ -83,6 +83,7 @@ struct Settling {
             let name = devices[index].name
             for record in try devices[index].engine.parked() {
                 count += 1
+                if round % 2 == 1 { try checkFilesAreGone(record, index) }
                 if round % 2 == 0 {
                     story.note("\(name) retries \(record.record.name): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
@@ -93,5 +94,19 @@ struct Settling {
             }
         }
         return count
+    }
+
+    /// A record is given up for its files only if the device does not have one of them.
+    private func checkFilesAreGone(_ parked: ParkedRecord, _ index: Int) throws {
+        guard parked.code == .assetMissing else { return }
+        let store = devices[index].store
+        let photo = try store.read { try $0.find(SimulatedPhoto.ID(parked.record.name.description)) }
+        let assets = [photo?.image].compactMap(\.self) + (photo?.pages ?? [])
+        let here = Set(store.assets.folder.contents.map(\.text))
+        guard assets.isEmpty || assets.contains(where: { !here.contains(SimulatedContent.hash(of: $0)) })
+        else {
+            throw story.failure(
+                "\(devices[index].name) gives up a record whose files it has", ["\(parked)"])
+        }
     }
 }

@@ -40,6 +40,12 @@ extension StoreAssets {
             }
             bytes.forEach { removed.note(bytes: $0) }
         }
+        try store.read { transaction in
+            try folder.emptyPartial { content in
+                let standing = ContentStanding(content, transaction.reader)
+                return try standing.isReferenced && !standing.isHere(folder)
+            }
+        }
         try await forgetOldReceipts()
         return removed
     }
