@@ -87,7 +87,8 @@ import Testing
                 == [.start("a"), .setTimer(dueMilliseconds: nil)])
     }
 
-    @Test func `an upload that calls alone want ends with them, and is not tried again by itself`() {
+    @Test func `an upload that calls alone want ends with them, and is not tried again by itself`()
+    {
         var machine = Machine()
         _ = machine.want("a", in: .upload, .caller)
         #expect(machine.ended("a", network, now: 0, random: 0) == [.tell("a", network)])

@@ -90,7 +90,8 @@ struct FileChecks {
     }
 
     /// Does something that may remove what nothing names.
-    func collecting<Result>(_ index: Int, _ body: () async throws -> Result) async throws -> Result {
+    func collecting<Result>(_ index: Int, _ body: () async throws -> Result) async throws -> Result
+    {
         try check(index)
         let result = try await body()
         let home = devices[index].home

@@ -35,7 +35,8 @@ final class FileLedger: Sendable {
         state.withLock { state in
             guard let until = state.receipts[place], until > now else { return }
             state.violations.append(
-                "\(place.content.prefix(8)) is sent again for \(place.recordName).\(place.fieldName)")
+                "\(place.content.prefix(8)) is sent again for \(place.recordName).\(place.fieldName)"
+            )
         }
     }
 

@@ -82,7 +82,8 @@ struct LocalEdit: Sendable {
             let partner = generator.chance(0.5) ? other : nil
             let pair = SimulatedPair(id: id, label: generator.text(), partner: partner)
             return "save pair \(name): \(try transaction.save(pair))"
-        case .badge, .holder, .seat, .photo, .caption: preconditionFailure("\(kind) has its own step.")
+        case .badge, .holder, .seat, .photo, .caption:
+            preconditionFailure("\(kind) has its own step.")
         }
     }
 

@@ -20,8 +20,8 @@ struct DeviceRoutine {
             story.note("\(devices[index].name) can't edit: a value is there")
         } catch let error as StoreError where error.code == .assetMissing {
             // A file that was added before was collected.
-            let missing = edit.files.filter { (try? devices[index].store.assets.isHere($0)) != true }
-            guard !missing.isEmpty else {
+            let assets = devices[index].store.assets
+            guard edit.files.contains(where: { (try? assets.isHere($0)) != true }) else {
                 throw story.failure("\(devices[index].name) refuses a file that it has")
             }
             story.note("\(devices[index].name) can't edit: a file is gone")

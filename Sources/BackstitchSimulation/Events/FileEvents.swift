@@ -75,7 +75,8 @@ struct FileEvents {
             device.home.readers.append((reader, content))
             if device.home.readers.count > 4 { device.home.readers.removeFirst() }
         } catch let error as StoreError where error.code == .assetCorrupt {
-            throw story.failure("\(device.name) gets other bytes than the record says", ["\(error)"])
+            throw story.failure(
+                "\(device.name) gets other bytes than the record says", ["\(error)"])
         } catch let error as SimulationFailure {
             throw error
         } catch {

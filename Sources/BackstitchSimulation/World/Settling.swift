@@ -100,11 +100,12 @@ struct Settling {
     private func checkFilesAreGone(_ parked: ParkedRecord, _ index: Int) throws {
         guard parked.code == .assetMissing else { return }
         let store = devices[index].store
-        let photo = try store.read { try $0.find(SimulatedPhoto.ID(parked.record.name.description)) }
+        let id = SimulatedPhoto.ID(parked.record.name.description)
+        let photo = try store.read { try $0.find(id) }
         let assets = [photo?.image].compactMap(\.self) + (photo?.pages ?? [])
         let here = Set(store.assets.folder.contents.map(\.text))
-        guard assets.isEmpty || assets.contains(where: { !here.contains(SimulatedContent.hash(of: $0)) })
-        else {
+        let isGone = assets.contains { !here.contains(SimulatedContent.hash(of: $0)) }
+        guard assets.isEmpty || isGone else {
             throw story.failure(
                 "\(devices[index].name) gives up a record whose files it has", ["\(parked)"])
         }

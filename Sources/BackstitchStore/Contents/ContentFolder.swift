@@ -23,7 +23,6 @@ package struct ContentFolder: Sendable {
     /// The place of a content, whether it is there or not.
     package func path(_ content: ContentKey) -> String { folder(content) + "/" + content.text }
 
-
     private func folder(_ content: ContentKey) -> String { root + "/" + content.text.prefix(2) }
 
     /// The size of a content in bytes; nil if it is not here.

@@ -66,7 +66,8 @@ import Testing
         try open(place).close()
         let store = try open(place)
         let recorder = Recorder(of: place, names: Self.names)
-        let (result, _, calls) = await FaultedCalls.run(in: place, from: .max >> 32, times: 0, EIO) {
+        let (result, _, calls) = await FaultedCalls.run(in: place, from: .max >> 32, times: 0, EIO)
+        {
             await Result<Void, any Error>.of { try await Self.work(store) }
         }
         let recording = recorder.end()
@@ -210,7 +211,9 @@ private struct FileStates {
         case "mkdir": folders.insert(name)
         case "rename":
             // What is renamed is what was written last in 'incoming'.
-            guard let source = files.keys.first(where: { $0.hasPrefix("incoming/") }) else { return }
+            guard let source = files.keys.first(where: { $0.hasPrefix("incoming/") }) else {
+                return
+            }
             files[name] = files.removeValue(forKey: source)
         case "unlink":
             files[name] = nil
