@@ -225,24 +225,24 @@ actor AssetLane: AssetProvider {
 
     private func perform(_ upload: AssetUpload) async throws {
         do {
+            if let file = await rereferenced(upload) {
+                return try await keep(file, of: upload, content: nil)
+            }
             let content = try await here(upload.asset)
+            let now = scope.clock.milliseconds
+            let address = try store.read { transaction in
+                try ReceiptBook(transaction.reader, zone: upload.zone, now: now).address(of: upload)
+            }
             let file = try await service.upload(
-                folder.path(content), for: upload.field, in: ZoneID(upload.zone),
+                folder.path(content), for: upload.field, in: ZoneID(upload.zone), from: address,
+                began: { await self.keep(address: $0, of: upload) },
                 progress: progress(of: upload.asset, isUpload: true))
             if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
                 // What was here is not what its name says; nobody is to get it.
                 try await store.assets.setAside(content)
                 throw AssetDownload.missing
             }
-            let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
-            let receipt = AssetReceipt(file, zone: upload.zone, until: until)
-            let byteCount = upload.asset.byteCount
-            try await store.withLogWriter { log in
-                try ReceiptWriter(log).keep(receipt, of: upload)
-                try ContentNotes(log).note(content, byteCount: byteCount) {
-                    $0.checksum = file.fileChecksum ?? $0.checksum
-                }
-            }
+            try await keep(file, of: upload, content: content)
         } catch let error as ServiceError where !error.mayPass {
             // The record is told of it and parked, so that it waits for a person and not for ever.
             try await refuse(upload, error.description)
@@ -251,6 +251,67 @@ actor AssetLane: AssetProvider {
         {
             try await refuse(
                 upload, ServiceError(.assetMissing, error.message).description)
+        }
+    }
+
+    /// Keeps what the service answered, and what it calls the content.
+    private func keep(
+        _ file: ServiceAsset, of upload: AssetUpload, content: ContentKey?
+    ) async throws {
+        let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
+        let receipt = AssetReceipt(file, zone: upload.zone, until: until)
+        let byteCount = upload.asset.byteCount
+        try await store.withLogWriter { log in
+            try ReceiptWriter(log).keep(receipt, of: upload)
+            guard let content else { return }
+            try ContentNotes(log).note(content, byteCount: byteCount) {
+                $0.checksum = file.fileChecksum ?? $0.checksum
+            }
+        }
+    }
+
+    /// Keeps where an upload goes, so that another process can go on with it.
+    private func keep(address: String, of upload: AssetUpload) async {
+        let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
+        // Without it the upload begins anew.
+        try? await store.withLogWriter { log in
+            try ReceiptWriter(log).keep(address: address, until: until, of: upload)
+        }
+    }
+
+    /// A receipt for a content that another record has on the service, so that it is not sent again; nil if there is
+    /// none to be had.
+    private func rereferenced(_ upload: AssetUpload) async -> ServiceAsset? {
+        guard let holder = try? holder(of: upload),
+            let file = try? await service.rereference(holder, in: ZoneID(upload.zone)),
+            let found = Asset(file), file.receipt != nil
+        else { return nil }
+        if found.hasSameContent(as: upload.asset) { return file }
+        let contents = [found, upload.asset].map { try? store.assets.content(of: $0) }
+        return contents[0] != nil && contents[0] == contents[1] ? file : nil
+    }
+
+    /// The field of a record that is on the service as it is here, and that holds the content of an upload.
+    private func holder(of upload: AssetUpload) throws -> AssetField? {
+        guard upload.zone == scope.zoneName, let key = ContentKey(upload.asset) else { return nil }
+        return try store.read { transaction in
+            let reader = transaction.reader
+            var holder: AssetField?
+            try ContentStanding(key, reader).visitHolders { place, _, row in
+                guard row.hasChangeTag, !row.isDirty, let table = reader.catalog.table(place.entity),
+                    let fields = try row.currentFields
+                else { return true }
+                for (field, value) in fields {
+                    guard case .asset(let asset) = value, ContentKey(asset) == key,
+                        let attribute = table.attribute(field)
+                    else { continue }
+                    holder = AssetField(
+                        recordName: place.key.name.description, recordType: table.name,
+                        fieldName: attribute.name)
+                }
+                return holder == nil
+            }
+            return holder
         }
     }
 
@@ -281,6 +342,9 @@ actor AssetLane: AssetProvider {
 
     private func download(_ key: ContentKey) async throws {
         guard let asset = wanted[key] else { return }
+        if let most = scope.configuration.assetBytesMax, try !store.assets.isHere(asset) {
+            try await store.assets.evict(downTo: max(0, most - asset.byteCount))
+        }
         let progress = progress(of: asset, isUpload: false)
         try await AssetDownload(asset, key, scope, service).run(progress: progress)
     }

@@ -50,7 +50,7 @@ import Testing
         #expect(acknowledged.count > kills / 2)
         try await check(hub, acknowledged)
         #expect(try hub.stop() == .exit(code: 0))
-        let doctor = try Runner.run(["hub", "doctor", "--data", fixture.root + "/hub"])
+        let doctor = try Runner.run(["doctor", fixture.root + "/hub"])
         #expect(doctor.code == 0, "\(doctor.output)\(doctor.complaint)")
         print("\(kills) kills, \(acknowledged.count) records that the hub has")
     }

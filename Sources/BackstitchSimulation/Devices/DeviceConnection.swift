@@ -156,6 +156,15 @@ final class DeviceConnection: RecordService {
         return file
     }
 
+    func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        try check()
+        let file = try await service.rereference(field, in: zone)
+        try check()
+        return file
+    }
+
     func download(
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) {

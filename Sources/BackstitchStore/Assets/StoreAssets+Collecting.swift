@@ -59,12 +59,14 @@ extension StoreAssets {
         let limit = store.configuration.clock.milliseconds - Self.receiptMilliseconds
         let old = try store.read { transaction in
             var names: [String] = []
-            try transaction.reader.meta.visit(Self.receiptPrefix) { name, bytes in
-                let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
-                if let receipt, receipt.until > 0, receipt.until < limit {
-                    names.append(Self.receiptPrefix + name)
+            for prefix in [Self.receiptPrefix, Self.addressPrefix] {
+                try transaction.reader.meta.visit(prefix) { name, bytes in
+                    let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
+                    if let receipt, receipt.until > 0, receipt.until < limit {
+                        names.append(prefix + name)
+                    }
+                    return true
                 }
-                return true
             }
             return names
         }
@@ -76,6 +78,8 @@ extension StoreAssets {
 
     /// What the names of receipts of uploads begin with in `meta`.
     package static let receiptPrefix = "receipt."
+    /// What the names of addresses of uploads begin with.
+    package static let addressPrefix = "address."
     /// How long a receipt that ended stays.
     private static let receiptMilliseconds: Int64 = 86_400_000
 
@@ -145,7 +149,12 @@ extension StoreAssets {
     /// again.
     ///
     /// - Complexity: O(*n*) in the bytes of all contents.
-    public func verify() async throws -> AssetVerification {
+    public func verify() async throws -> AssetVerification { try await verify(setsAside: true) }
+
+    /// Compares as ``verify()`` does, and changes nothing.
+    package func examine() async throws -> AssetVerification { try await verify(setsAside: false) }
+
+    private func verify(setsAside: Bool) async throws -> AssetVerification {
         let folder = self.folder
         var report = AssetVerification()
         for content in folder.contents.sorted(by: { $0.text < $1.text }) {
@@ -158,7 +167,7 @@ extension StoreAssets {
             }
             report.checked += 1
             guard found != content else { continue }
-            try await setAside(content)
+            if setsAside { try await setAside(content) }
             report.corrupt.append(content.text)
         }
         report.missing = try store.read { transaction in

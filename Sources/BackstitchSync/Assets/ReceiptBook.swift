@@ -34,6 +34,22 @@ struct ReceiptBook {
         return receipt
     }
 
+    /// Where an upload was begun that may still be gone on with; nil if nowhere.
+    func address(of upload: AssetUpload) throws -> String? {
+        guard let name = Self.addressName(upload), let bytes = try reader.meta.value(name),
+            let address = try? JSONDecoder().decode(UploadAddress.self, from: Data(bytes)),
+            address.zone == zone, address.until > now
+        else { return nil }
+        return address.address
+    }
+
+    fileprivate static func addressName(_ upload: AssetUpload) -> String? {
+        ContentKey(upload.asset).map {
+            StoreAssets.addressPrefix
+                + "\($0.text).\(upload.field.fieldName).\(upload.field.recordName)"
+        }
+    }
+
     /// What a field is to be set to on the service.
     enum Value {
         case ready(ServiceValue)
@@ -86,6 +102,14 @@ struct ReceiptWriter {
         // Only a push that goes well, or an edit, begins anew.
         if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
         try log.setMeta(name, try receipt.sortedJSON())
+        if let name = ReceiptBook.addressName(upload) { try log.deleteMeta(name) }
+    }
+
+    /// Keeps where an upload goes.
+    func keep(address: String, until: Int64, of upload: AssetUpload) throws {
+        guard let name = ReceiptBook.addressName(upload) else { return }
+        let kept = UploadAddress(address: address, zone: upload.zone, until: until)
+        try log.setMeta(name, try kept.sortedJSON())
     }
 
     /// Uses up the receipts for what was pushed of a record.
