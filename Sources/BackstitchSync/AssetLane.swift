@@ -298,7 +298,8 @@ actor AssetLane: AssetProvider {
             let reader = transaction.reader
             var holder: AssetField?
             try ContentStanding(key, reader).visitHolders { place, _, row in
-                guard row.hasChangeTag, !row.isDirty, let table = reader.catalog.table(place.entity),
+                guard row.hasChangeTag, !row.isDirty,
+                    let table = reader.catalog.table(place.entity),
                     let fields = try row.currentFields
                 else { return true }
                 for (field, value) in fields {

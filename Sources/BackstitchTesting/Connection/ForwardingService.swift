@@ -75,7 +75,7 @@ extension ForwardingService {
         began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
         try await service.upload(
-                path, for: field, in: zone, from: address, began: began, progress: progress)
+            path, for: field, in: zone, from: address, began: began, progress: progress)
     }
 
     package func rereference(
