@@ -128,6 +128,23 @@ actor AssetLane: AssetProvider {
         }
     }
 
+    /// Downloads every file that a record holds and that is not here, and waits for that.
+    ///
+    /// - Returns: How many were downloaded.
+    /// - Throws: The first failure, once all have ended.
+    func downloadAll() async throws -> Int {
+        let assets = try AssetDownloadPolicy.always.assets(in: store)
+        let tasks = assets.map { asset in Task { try await provide(asset) } }
+        return try await withTaskCancellationHandler {
+            var results: [Result<Void, any Error>] = []
+            for task in tasks { results.append(await task.result) }
+            for result in results { try result.get() }
+            return results.count
+        } onCancel: {
+            for task in tasks { task.cancel() }
+        }
+    }
+
     private func run(_ transfer: Transfer, in lane: TransferMachine<Transfer>.Lane) async throws {
         try Task.checkCancellation()
         if isStopped { throw SyncError.stopped }

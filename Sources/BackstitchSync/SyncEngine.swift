@@ -131,6 +131,20 @@ public actor SyncEngine {
         }
     }
 
+    /// Downloads the files of all records that are not on this device.
+    ///
+    /// - Returns: How many came.
+    /// - Throws: ``SyncError`` if one could not be downloaded; the others are here then.
+    /// - Complexity: O(*n*) in the contents that the log names.
+    @discardableResult
+    public func downloadFiles() async throws -> Int {
+        do {
+            return try await lane.downloadAll()
+        } catch {
+            throw reported(SyncError.failure(ofTransfer: error))
+        }
+    }
+
     private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {
             preconditionFailure("A round ends with a report or an error.")
