@@ -32,7 +32,7 @@ extension CloudKitRecordService {
         var (url, isNew) = (uploads.withLock { $0[upload] } ?? address, false)
         for _ in 0..<2 {
             if url == nil {
-                url = try await address(for: field, in: zone)
+                url = try await self.address(for: field, in: zone)
                 isNew = true
             }
             guard let address = url else { break }
