@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchTesting
+import Foundation
 
 /// What happens while a request of a device is in flight.
 struct RequestEvents {
