@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchLog
 import BackstitchRepair
+import BackstitchStore
 import BackstitchHub
 import Terminal
 
