@@ -15,13 +15,14 @@ struct FileChecks {
 
     /// The hashes of the contents that the operations of a log name, before and after them and in reports of
     /// conflicts. It shares no code with the index of contents.
-    static func named(in store: Store) throws -> Set<String> {
+    ///
+    /// - Parameter known: The checksums that the device knows the contents of; others name none. Those that it
+    ///   knows now are added.
+    static func named(in store: Store, _ known: inout Set<String>) throws -> Set<String> {
+        var assets: Set<Asset> = []
         try store.read { transaction in
-            var named: Set<String> = []
             func note(_ fields: Fields?) {
-                for (_, value) in fields ?? Fields() {
-                    for asset in value.files { named.insert(SimulatedContent.hash(of: asset)) }
-                }
+                for (_, value) in fields ?? Fields() { assets.formUnion(value.files) }
             }
             try transaction.reader.log.visit(from: 1) { operation in
                 if operation.kind == .insert || operation.kind == .update
@@ -40,8 +41,21 @@ struct FileChecks {
                 }
                 return true
             }
-            return named
+            for asset in assets {
+                guard let checksum = asset.serviceChecksum,
+                    try transaction.reader.meta.content(of: asset) != nil
+                else { continue }
+                known.insert(checksum)
+            }
         }
+        return Set(
+            assets.compactMap { asset in
+                if let content = asset.content { return content }
+                guard let checksum = asset.serviceChecksum, known.contains(checksum) else {
+                    return nil
+                }
+                return SimulatedContent.hash(ofChecksum: checksum)
+            })
     }
 
     /// The hashes of the contents that operations name which the service does not have.
@@ -89,28 +103,31 @@ struct FileChecks {
         for held in home.readers { try check(held.reader, held.content, home.name) }
     }
 
-    /// Does something that may remove what nothing names.
+    /// Does something that may remove what nothing names, and may fail.
     func collecting<Result>(_ index: Int, _ body: () async throws -> Result) async throws -> Result
     {
         try check(index)
-        let result = try await body()
+        let store = devices[index].store
+        var known: Set<String> = []
+        _ = try Self.named(in: store, &known)
+        let result = await Self.result(of: body)
         let home = devices[index].home
-        let gone = home.contents.subtracting(Self.here(devices[index].store))
-        let needed = gone.intersection(try Self.named(in: devices[index].store))
+        let gone = home.contents.subtracting(Self.here(store))
+        let needed = gone.intersection(try Self.named(in: store, &known))
         guard needed.isEmpty else {
             throw story.failure(
                 "A file of \(home.name) was collected that the log names", needed.sorted())
         }
         home.contents.subtract(gone)
-        return result
+        return try result.get()
     }
 
     /// Does something that may remove what the service has.
-    func evicting<Result>(
-        _ index: Int, _ account: LogAccount, _ body: () async throws -> Result
-    ) async throws -> Result {
+    func evicting<Value>(
+        _ index: Int, _ account: LogAccount, _ body: () async throws -> Value
+    ) async throws -> Value {
         try check(index)
-        let result = try await body()
+        let result = await Self.result(of: body)
         let home = devices[index].home
         let gone = home.contents.subtracting(Self.here(devices[index].store))
         let needed = gone.intersection(unsynced(account))
@@ -121,7 +138,17 @@ struct FileChecks {
                 needed.sorted())
         }
         home.contents.subtract(gone)
-        return result
+        return try result.get()
+    }
+
+    private static func result<Value>(
+        of body: () async throws -> Value
+    ) async -> Result<Value, any Error> {
+        do {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
     }
 
     // MARK: What is read
@@ -162,7 +189,8 @@ struct FileChecks {
                 try await store.compact(through: .max)
                 try await store.assets.collect(addedBefore: .distantFuture)
             }
-            let left = Self.here(store).subtracting(try Self.named(in: store))
+            var known: Set<String> = []
+            let left = Self.here(store).subtracting(try Self.named(in: store, &known))
             guard left.isEmpty else {
                 throw story.failure("\(name) keeps files that nothing names", left.sorted())
             }

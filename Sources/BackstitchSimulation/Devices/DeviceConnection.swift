@@ -71,7 +71,7 @@ final class DeviceConnection: RecordService {
     }
 
     /// Runs something before and after each transfer of a file.
-    func setDuringTransfer(_ body: @escaping @Sendable () async -> Void) {
+    func setDuringTransfer(_ body: (@Sendable () async -> Void)?) {
         state.withLock { $0.duringTransfer = body }
     }
 

@@ -28,7 +28,7 @@ struct SimulatedDevice {
     var offlineUntil = 0
     /// Runs before and after each transfer of a file.
     var duringTransfer: (@Sendable () async -> Void)? {
-        didSet { if let duringTransfer { connection.setDuringTransfer(duringTransfer) } }
+        didSet { connection.setDuringTransfer(duringTransfer) }
     }
 
     init(
@@ -130,7 +130,7 @@ struct SimulatedDevice {
     /// Another engine on the same store, and what it talks to.
     func anotherEngine() -> (SyncEngine, DeviceConnection) {
         let connection = DeviceConnection(intermediary(service), process: index, home: home)
-        if let duringTransfer { connection.setDuringTransfer(duringTransfer) }
+        connection.setDuringTransfer(duringTransfer)
         return (
             SyncEngine(store: store, service: connection, configuration: configuration), connection
         )

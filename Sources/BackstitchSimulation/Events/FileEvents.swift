@@ -15,9 +15,19 @@ struct FileEvents {
 
     func perform(_ action: FileAction, _ index: Int) async throws {
         guard !devices[index].isCrashed else { return }
+        do {
+            try await act(action, index)
+        } catch let error as SimulationFailure {
+            throw error
+        } catch {
+            guard devices[index].isCrashed || routine.isFullDisk(error, index) else { throw error }
+        }
+        try await routine.restartCrashed()
+    }
+
+    private func act(_ action: FileAction, _ index: Int) async throws {
         switch action {
-        case .open: try await open(index, holds: false)
-        case .hold: try await open(index, holds: true)
+        case .open, .hold: try await open(index, holds: action == .hold)
         case .add: try await add(index)
         case .evict: try await evict(index)
         case .collect: try await collect(index)
@@ -65,6 +75,10 @@ struct FileEvents {
         guard !held.isEmpty, devices.isOnline(index),
             devices.exchanging.isDisjoint(with: devices.processes(on: index))
         else { return }
+        // Its lookups go beside rounds, which is watched for.
+        let processes = devices.processes(on: index)
+        devices.exchanging.formUnion(processes)
+        defer { devices.exchanging.subtract(processes) }
         let asset = choices.generator.pick(held)
         let content = SimulatedContent.hash(of: asset)
         do {
@@ -82,14 +96,12 @@ struct FileEvents {
         } catch {
             story.note("\(device.name) can't open \(content.prefix(8)): \(error)")
         }
-        try await routine.restartCrashed()
     }
 
     private func add(_ index: Int) async throws {
         let added = try await routine.addFiles(index, count: 1)
         devices[index].home.added += added
         story.note("\(devices[index].name) adds \(added.count) files that no record holds")
-        if devices[index].isCrashed { try await routine.restart(index) }
     }
 
     private func evict(_ index: Int) async throws {

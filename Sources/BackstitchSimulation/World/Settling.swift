@@ -21,6 +21,7 @@ struct Settling {
         for index in devices.indices {
             devices[index].service.beforeRequest = nil
             devices[index].service.beforeReply = nil
+            devices[index].duringTransfer = nil
             devices[index].service.endFaults()
             devices[index].store.setCommitFault(nil)
             devices[index].offlineUntil = 0

@@ -43,7 +43,7 @@ extension StoreAssets {
         try store.read { transaction in
             try folder.emptyPartial { content in
                 let standing = ContentStanding(content, transaction.reader)
-                return try standing.isReferenced && !standing.isHere(folder)
+                return try standing.isHeld && !standing.isHere(folder)
             }
         }
         try await forgetOldReceipts()

@@ -67,11 +67,16 @@ struct ReceiptBook {
         guard !assets.isEmpty else { return nil }
         var files: [ServiceValue] = []
         var uploads: [AssetUpload] = []
+        var contents: Set<ContentKey> = []
         for asset in assets {
             let receipt = try receipt(asset, recordName, fieldName)
             if let failure = receipt?.failure { return .refused(failure) }
             if let receipt, receipt.until > now {
                 files.append(.asset(receipt.file))
+                continue
+            }
+            // The same content twice in a list is sent once.
+            guard let content = ContentKey(asset), contents.insert(content).inserted else {
                 continue
             }
             let field = AssetField(
