@@ -104,8 +104,7 @@ struct FileChecks {
     }
 
     /// Does something that may remove what nothing names, and may fail.
-    func collecting<Result>(_ index: Int, _ body: () async throws -> Result) async throws -> Result
-    {
+    func collecting<Value>(_ index: Int, _ body: () async throws -> Value) async throws -> Value {
         try check(index)
         let store = devices[index].store
         var known: Set<String> = []
