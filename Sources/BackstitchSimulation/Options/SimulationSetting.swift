@@ -31,7 +31,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     /// Whether an engine has to go on by itself in the end.
     var checksLiveness: Bool
     /// How the service takes files; nil if there are none.
-    var fileService: SimulatedFileService?
+    package var fileService: SimulatedFileService?
 
     /// The bytes of a pass: if passes are small, half of the seeds also end them by bytes, within
     /// transactions.
