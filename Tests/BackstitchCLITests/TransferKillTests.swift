@@ -6,6 +6,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import BackstitchCLI
+
 @Entity private struct FileItem {
     var id = ID()
     var writer: Int
