@@ -46,6 +46,11 @@ actor AssetLane: AssetProvider {
         perform(machine.stop())
     }
 
+    /// Returns once no transfer goes on. For tests.
+    func untilEnded() async {
+        while let task = tasks.values.first { await task.value }
+    }
+
     // MARK: Asking
 
     /// Begins uploads that records wait for, and returns at once.

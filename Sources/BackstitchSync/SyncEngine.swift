@@ -278,6 +278,7 @@ public actor SyncEngine {
     /// Returns once nothing runs, also in an engine that was stopped. For tests.
     package func untilEnded() async {
         while let work { await work.task.value }
+        await lane.untilEnded()
     }
 
     /// Tells the calls that wait for operations which of them are not pending any more.

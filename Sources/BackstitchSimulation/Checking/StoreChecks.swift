@@ -88,6 +88,7 @@ struct StoreChecks {
         expectation.deletePolicy = setting.deletePolicy(of: home.index)
         expectation.mayErase = home.hasErased || home.isReset
         expectation.mayRevert = false
+        expectation.mayUndo = setting.events.contains(.undo) && setting.fileService != nil
         if !home.hasPreferredLocal {
             expectation.policy = setting.policy(of: home.index)
             expectation.isOwn = { cloud.writer(tagged: $0) == name }

@@ -122,6 +122,13 @@ struct ReceiptWriter {
         for (name, _) in try receipts(of: change, zone: nil) { try log.deleteMeta(name) }
     }
 
+    /// Forgets why files of a record can't be uploaded: it was told, and is tried again when somebody asks for it.
+    func forgetRefusals(_ change: PendingChange) throws {
+        for (name, receipt) in try receipts(of: change, zone: nil) where receipt.failure != nil {
+            try log.deleteMeta(name)
+        }
+    }
+
     /// Drops the receipts for what was pushed of a record, because the service refused one.
     ///
     /// - Returns: Whether the files may be uploaded once more.
