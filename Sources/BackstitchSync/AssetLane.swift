@@ -204,14 +204,15 @@ actor AssetLane: AssetProvider {
             failure as? ServiceError ?? ServiceError(.invalidRequest, "\(failure)")
         }
         let clock = scope.clock
-        let isWanted = machine.state(of: transfer) != nil
+        // A call for a round runs the next one by itself.
+        let isForPush = machine.isForPush(transfer)
         perform(
             machine.ended(transfer, error, now: clock.milliseconds, random: clock.random()))
         failures[transfer] = nil
         if case .download(let key) = transfer, machine.state(of: transfer) == nil {
             wanted[key] = nil
         }
-        if case .upload = transfer, failure == nil, isWanted { uploaded.run() }
+        if case .upload = transfer, failure == nil, isForPush { uploaded.run() }
     }
 
     private func tell(_ transfer: Transfer, _ error: ServiceError?) {

@@ -80,6 +80,9 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
     /// How it stands with a transfer; nil if it is not wanted.
     package func state(of id: ID) -> State? { transfers[id]?.state }
 
+    /// Whether a record waits for a transfer in an engine that goes on by itself.
+    package func isForPush(_ id: ID) -> Bool { transfers[id]?.isForPush ?? false }
+
     /// A transfer is wanted.
     package mutating func want(_ id: ID, in lane: Lane, _ priority: Priority) -> [Action] {
         if var known = transfers[id] {
