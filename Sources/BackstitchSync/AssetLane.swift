@@ -69,25 +69,24 @@ actor AssetLane: AssetProvider {
         }
     }
 
-    /// Uploads the files that records of a round wait for.
-    ///
-    /// - Returns: Whether a round has something to push now.
-    /// - Throws: The first failure, once all have ended; `stopped` if the engine ended meanwhile.
-    func upload(for report: SyncReport) async throws -> Bool {
-        guard !report.uploads.isEmpty else { return false }
-        let (settled, failure) = try await upload(report.uploads)
-        if isStopped { throw SyncError.stopped }
-        guard let failure else { return settled > 0 }
-        // What was uploaded is pushed by the next round, whatever became of the others.
-        throw SyncError.failure(ofTransfer: failure)
+    /// The uploads before a next round: so few that their receipts are still good then, on slow lines too.
+    static func part(of uploads: [AssetUpload]) -> [AssetUpload] {
+        var bytes: Int64 = 0
+        return Array(
+            uploads.prefix(partCountMax).prefix { upload in
+                defer { bytes += upload.asset.byteCount }
+                return bytes == 0 || bytes + upload.asset.byteCount <= partBytesMax
+            })
     }
+
+    private static let partCountMax = 64
+    private static let partBytesMax: Int64 = 256 << 20
 
     /// Uploads files, and waits for them.
     ///
-    /// - Returns: How many were uploaded, or found to be none that can be; and the first failure.
-    private func upload(
-        _ uploads: [AssetUpload]
-    ) async throws -> (settled: Int, failure: (any Error)?) {
+    /// - Returns: The failures of those that were not uploaded, nor found to be none that can be.
+    /// - Throws: `stopped` if the engine ended meanwhile; `CancellationError`.
+    func upload(_ uploads: [AssetUpload]) async throws -> [AssetUpload: any Error] {
         let tasks = uploads.map { upload in
             Task { () -> (any Error)? in
                 do {
@@ -98,20 +97,16 @@ actor AssetLane: AssetProvider {
                 }
             }
         }
-        return try await withTaskCancellationHandler {
-            var (settled, failure): (Int, (any Error)?) = (0, nil)
-            for task in tasks {
-                if let error = await task.value {
-                    failure = failure ?? error
-                } else {
-                    settled += 1
-                }
-            }
-            try Task.checkCancellation()
-            return (settled, failure)
+        let failures = await withTaskCancellationHandler {
+            var failures: [AssetUpload: any Error] = [:]
+            for (upload, task) in zip(uploads, tasks) { failures[upload] = await task.value }
+            return failures
         } onCancel: {
             for task in tasks { task.cancel() }
         }
+        try Task.checkCancellation()
+        if isStopped { throw SyncError.stopped }
+        return failures
     }
 
     /// Downloads the content of a file; waits for a download that is under way.

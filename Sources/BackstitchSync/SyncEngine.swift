@@ -117,18 +117,23 @@ public actor SyncEngine {
     @discardableResult
     public func sync() async throws -> SyncReport {
         var report = try await round()
-        while try await uploadFiles(for: report) {
-            report = try await round().following(report)
+        var failures: [AssetUpload: any Error] = [:]
+        var first: (any Error)?
+        while true {
+            let part = AssetLane.part(of: report.uploads.filter { failures[$0] == nil })
+            if part.isEmpty { break }
+            let failed = try await lane.upload(part)
+            first = first ?? part.lazy.compactMap { failed[$0] }.first
+            failures.merge(failed) { $1 }
+            // What was uploaded is pushed, whatever became of the others.
+            if failed.count < part.count {
+                report = try await round().following(report)
+            } else if (first as? ServiceError)?.code == .network {
+                break
+            }
         }
+        if let first { throw reported(SyncError.failure(ofTransfer: first)) }
         return report
-    }
-
-    private func uploadFiles(for report: SyncReport) async throws -> Bool {
-        do {
-            return try await lane.upload(for: report)
-        } catch {
-            throw reported(error)
-        }
     }
 
     /// Downloads the files of all records that are not on this device.
