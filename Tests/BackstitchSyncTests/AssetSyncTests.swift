@@ -182,6 +182,34 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `a file that a synced record holds on this device alone is not evicted`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        let image = try await add("everybody's", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        try await phone.sync()
+        let own = try await add("mine", to: phone)
+        try await phone.store.write(isLocalOnly: true) { transaction in
+            try transaction.save(Photo(id: "p", title: "x", image: own))
+        }
+        _ = try await phone.store.assets.evict(downTo: 0)
+        #expect(try phone.store.assets.isHere(own))
+        #expect(try await text(own, on: phone) == "mine")
+    }
+
+    @Test func `a list with the same content twice sends it once`() async throws {
+        let cloud = Self.clouds[1]
+        let phone = try device("phone", cloud)
+        let one = try await add("twice", to: phone)
+        let other = try await add("twice", to: phone, name: "other.txt")
+        try await phone.save(Photo(id: "p", title: "x", more: [one, other]))
+        try await phone.sync()
+        #expect(cloud.uploadedFileBytes == 5)
+        try await phone.expectSettled()
+    }
+
     @Test func `downloads make room by evicting what was not opened for longest`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud)

@@ -36,7 +36,7 @@ struct DeviceRoutine {
     }
 
     /// Files for records: new ones, and those that were added before.
-    private func files(for index: Int) async throws -> [Asset] {
+    func files(for index: Int) async throws -> [Asset] {
         guard devices[index].schema == .files else { return [] }
         let files = try await addFiles(index, count: choices.generator.below(3))
         defer { devices[index].home.added = [] }

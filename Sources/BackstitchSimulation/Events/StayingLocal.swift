@@ -10,7 +10,8 @@ struct StayingLocal {
 
     /// A transaction of the application that stays on the device.
     func editLocally(_ index: Int) async throws {
-        let edit = choices.edit(devices[index].schema, mayBeLarge: false)
+        let files = try await routine.files(for: index)
+        let edit = choices.edit(devices[index].schema, mayBeLarge: false, files: files)
         do {
             let done = try await devices[index].store.write(isLocalOnly: true) {
                 try edit.perform($0)
@@ -19,6 +20,8 @@ struct StayingLocal {
             story.note("\(devices[index].name) keeps: \(done.joined(separator: ", "))")
         } catch let error as StoreError where error.code == .unsynced {
             story.note("\(devices[index].name) can't keep what waits for the service")
+        } catch let error as StoreError where error.code == .assetMissing {
+            story.note("\(devices[index].name) can't keep a file that is gone")
         } catch let error as StoreError where error.code == .alreadyExists {
             story.note("\(devices[index].name) can't keep what hides an evicted record")
         } catch {

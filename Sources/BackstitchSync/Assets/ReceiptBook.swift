@@ -13,10 +13,15 @@ struct ReceiptBook {
         (self.reader, self.zone, self.now) = (reader, zone, now)
     }
 
-    fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String)
-        -> String?
-    {
-        ContentKey(asset).map {
+    /// What names a content here: its hash if that is known, whatever the asset tells.
+    private func key(_ asset: Asset) throws -> ContentKey? {
+        try reader.meta.content(of: asset) ?? ContentKey(asset)
+    }
+
+    fileprivate func name(
+        _ asset: Asset, _ recordName: String, _ fieldName: String
+    ) throws -> String? {
+        try key(asset).map {
             StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)"
         }
     }
@@ -25,7 +30,7 @@ struct ReceiptBook {
     fileprivate func receipt(
         _ asset: Asset, _ recordName: String, _ fieldName: String
     ) throws -> AssetReceipt? {
-        guard let name = Self.name(asset, recordName, fieldName),
+        guard let name = try name(asset, recordName, fieldName),
             let bytes = try reader.meta.value(name),
             // What can't be read is uploaded again.
             let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
@@ -36,15 +41,15 @@ struct ReceiptBook {
 
     /// Where an upload was begun that may still be gone on with; nil if nowhere.
     func address(of upload: AssetUpload) throws -> String? {
-        guard let name = Self.addressName(upload), let bytes = try reader.meta.value(name),
+        guard let name = try addressName(upload), let bytes = try reader.meta.value(name),
             let address = try? JSONDecoder().decode(UploadAddress.self, from: Data(bytes)),
             address.zone == zone, address.until > now
         else { return nil }
         return address.address
     }
 
-    fileprivate static func addressName(_ upload: AssetUpload) -> String? {
-        ContentKey(upload.asset).map {
+    fileprivate func addressName(_ upload: AssetUpload) throws -> String? {
+        try key(upload.asset).map {
             StoreAssets.addressPrefix
                 + "\($0.text).\(upload.field.fieldName).\(upload.field.recordName)"
         }
@@ -76,7 +81,7 @@ struct ReceiptBook {
                 continue
             }
             // The same content twice in a list is sent once.
-            guard let content = ContentKey(asset), contents.insert(content).inserted else {
+            guard let content = try key(asset), contents.insert(content).inserted else {
                 continue
             }
             let field = AssetField(
@@ -98,21 +103,22 @@ struct ReceiptWriter {
     /// Keeps what came of an upload.
     func keep(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
         let field = upload.field
-        guard let name = ReceiptBook.name(upload.asset, field.recordName, field.fieldName) else {
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
+        guard let name = try book.name(upload.asset, field.recordName, field.fieldName) else {
             return
         }
         var receipt = receipt
-        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
         let old = try book.receipt(upload.asset, field.recordName, field.fieldName)
         // Only a push that goes well, or an edit, begins anew.
         if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
         try log.setMeta(name, try receipt.sortedJSON())
-        if let name = ReceiptBook.addressName(upload) { try log.deleteMeta(name) }
+        if let name = try book.addressName(upload) { try log.deleteMeta(name) }
     }
 
     /// Keeps where an upload goes.
     func keep(address: String, until: Int64, of upload: AssetUpload) throws {
-        guard let name = ReceiptBook.addressName(upload) else { return }
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
+        guard let name = try book.addressName(upload) else { return }
         let kept = UploadAddress(address: address, zone: upload.zone, until: until)
         try log.setMeta(name, try kept.sortedJSON())
     }
@@ -156,12 +162,13 @@ struct ReceiptWriter {
         }
         var found: [(name: String, receipt: AssetReceipt)] = []
         let recordName = change.key.name.description
+        let book = ReceiptBook(log.reader, zone: zone ?? "", now: 0)
         for (field, value) in fields {
             guard let attribute = log.catalog.table(change.entity)?.attribute(field) else {
                 continue
             }
             for asset in value.assets {
-                guard let name = ReceiptBook.name(asset, recordName, attribute.name),
+                guard let name = try book.name(asset, recordName, attribute.name),
                     let bytes = try log.reader.meta.value(name),
                     let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
                     zone == nil || receipt.zone == zone
