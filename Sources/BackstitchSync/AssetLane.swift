@@ -70,7 +70,7 @@ actor AssetLane: AssetProvider {
     }
 
     /// The uploads before a next round: so few that their receipts are still good then, on slow lines too.
-    static func part(of uploads: [AssetUpload]) -> [AssetUpload] {
+    private static func part(of uploads: [AssetUpload]) -> [AssetUpload] {
         var bytes: Int64 = 0
         return Array(
             uploads.prefix(partCountMax).prefix { upload in
@@ -82,11 +82,39 @@ actor AssetLane: AssetProvider {
     private static let partCountMax = 64
     private static let partBytesMax: Int64 = 256 << 20
 
+    /// Runs rounds until no record waits for a file, and uploads the files between them.
+    ///
+    /// - Throws: What a round throws; the first failure of an upload, once all were tried.
+    func exchange(
+        _ round: @Sendable () async throws -> SyncReport
+    ) async throws -> SyncReport {
+        var report = try await round()
+        var failures: [AssetUpload: any Error] = [:]
+        var first: (any Error)?
+        while true {
+            let part = Self.part(of: report.uploads.filter { failures[$0] == nil })
+            if part.isEmpty { break }
+            let failed = try await upload(part)
+            first = first ?? part.lazy.compactMap { failed[$0] }.first
+            failures.merge(failed) { $1 }
+            // What was uploaded is pushed, whatever became of the others.
+            if failed.count < part.count {
+                report = try await round().following(report)
+            } else if (first as? ServiceError)?.code == .network {
+                break
+            }
+        }
+        if let first { throw SyncError.failure(ofTransfer: first) }
+        return report
+    }
+
     /// Uploads files, and waits for them.
     ///
     /// - Returns: The failures of those that were not uploaded, nor found to be none that can be.
     /// - Throws: `stopped` if the engine ended meanwhile; `CancellationError`.
-    func upload(_ uploads: [AssetUpload]) async throws -> [AssetUpload: any Error] {
+    private func upload(
+        _ uploads: [AssetUpload]
+    ) async throws -> [AssetUpload: any Error] {
         let tasks = uploads.map { upload in
             Task { () -> (any Error)? in
                 do {
@@ -138,7 +166,7 @@ actor AssetLane: AssetProvider {
         return try await withTaskCancellationHandler {
             var results: [Result<Void, any Error>] = []
             for task in tasks { results.append(await task.result) }
-            for result in results { try result.get() }
+            for case .failure(let error) in results { throw SyncError.failure(ofTransfer: error) }
             return results.count
         } onCancel: {
             for task in tasks { task.cancel() }

@@ -99,7 +99,8 @@ extension SyncError {
                 : unreachable(error, retryMilliseconds: nil)
         case .store(let isFull):
             return storeFailed(failure, isFull: isFull, retryMilliseconds: nil)
-        case .cancelled, .outdated, .sync, .storeClosed: return error
+        case .storeClosed: return closed
+        case .cancelled, .outdated, .sync: return error
         }
     }
 

@@ -116,39 +116,15 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
-        var report = try await round()
-        var failures: [AssetUpload: any Error] = [:]
-        var first: (any Error)?
-        while true {
-            let part = AssetLane.part(of: report.uploads.filter { failures[$0] == nil })
-            if part.isEmpty { break }
-            let failed = try await lane.upload(part)
-            first = first ?? part.lazy.compactMap { failed[$0] }.first
-            failures.merge(failed) { $1 }
-            // What was uploaded is pushed, whatever became of the others.
-            if failed.count < part.count {
-                report = try await round().following(report)
-            } else if (first as? ServiceError)?.code == .network {
-                break
-            }
-        }
-        if let first { throw reported(SyncError.failure(ofTransfer: first)) }
-        return report
+        try await lane.exchange { try await self.round() }
     }
 
-    /// Downloads the files of all records that are not on this device.
+    /// Downloads the files of all records that are not on this device, and returns how many came.
     ///
-    /// - Returns: How many came.
     /// - Throws: ``SyncError`` if one could not be downloaded; the others are here then.
     /// - Complexity: O(*n*) in the contents that the log names.
     @discardableResult
-    public func downloadFiles() async throws -> Int {
-        do {
-            return try await lane.downloadAll()
-        } catch {
-            throw reported(SyncError.failure(ofTransfer: error))
-        }
-    }
+    public func downloadFiles() async throws -> Int { try await lane.downloadAll() }
 
     private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {

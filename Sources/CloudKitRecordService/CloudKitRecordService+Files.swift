@@ -19,11 +19,10 @@ extension CloudKitRecordService {
         _ path: String, for field: AssetField, in zone: ZoneID,
         progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
-        try await upload(
-            path, for: field, in: zone, from: nil, began: { _ in }, progress: progress)
+        try await upload(path, for: field, in: zone, from: nil, began: { _ in }, progress: progress)
     }
 
-    /// Uploads a file, and goes on with an upload of an earlier process if its address is still good.
+    /// Uploads a file; goes on with what an earlier process sent, if its address is still good.
     public func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
         began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
@@ -72,8 +71,7 @@ extension CloudKitRecordService {
         let reply: AssetsResponse = try await connection.call(
             .rereferenceAssets, database,
             RereferenceRequest(places: [place], zoneID: WireZoneID(zone)))
-        guard case .value(let file)? = reply.assets.first else { return nil }
-        return file
+        return if case .value(let file)? = reply.assets.first { file } else { nil }
     }
 
     private func address(
