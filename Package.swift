@@ -204,7 +204,9 @@ let package = Package(
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .executableTarget(
             name: "BackstitchKillHelper",
-            dependencies: ["Backstitch", "BackstitchViews", "BackstitchStore"],
+            dependencies: [
+                "Backstitch", "BackstitchViews", "BackstitchStore", "CloudKitRecordService",
+            ],
             path: "Tests/KillHelper"),
         .testTarget(
             name: "BackstitchKillTests",
@@ -249,8 +251,9 @@ let package = Package(
             name: "BackstitchCLITests",
             dependencies: [
                 "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubCore", "BackstitchSimulation", "BackstitchTesting",
-                "BackstitchViews", "ChildProcess", "CloudKitRecordService", "LMDB",
+                "BackstitchHubCore", "BackstitchKillHelper", "BackstitchSimulation",
+                "BackstitchTesting", "BackstitchViews", "ChildProcess", "CloudKitRecordService",
+                "LMDB",
                 "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal", "Threading",
             ]),
     ],

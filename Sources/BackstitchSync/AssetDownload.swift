@@ -36,8 +36,8 @@ struct AssetDownload {
         let store = scope.store
         if try store.assets.isHere(asset) { return }
         let folder = store.assets.folder
-        try folder.prepare()
-        let partial = folder.partialPath(key)
+        let (partial, descriptor) = try folder.beginPartial(key)
+        defer { close(descriptor) }
         var attempt = 1
         while true {
             let file = try await address()
@@ -51,7 +51,8 @@ struct AssetDownload {
             try Task.checkCancellation()
             let (found, byteCount) = try ContentFolder.hash(ofFileAt: partial)
             guard isRight(found, byteCount) else {
-                unsafe unlink(partial)
+                // Emptied and not removed: the lock is on this file.
+                ftruncate(descriptor, 0)
                 attempt += 1
                 guard attempt <= Self.attemptsMax else { throw corrupt }
                 continue

@@ -26,7 +26,7 @@ actor AssetLane: AssetProvider {
 
     private let scope: EngineScope
     private let service: any RecordService
-    private var machine = TransferMachine<Transfer>()
+    private var machine: TransferMachine<Transfer>
     private var tasks: [Transfer: Task<Void, Never>] = [:]
     private var waiters: [Transfer: [Int: Waiter]] = [:]
     private var lastWaiter = 0
@@ -42,6 +42,7 @@ actor AssetLane: AssetProvider {
 
     init(_ scope: EngineScope, _ service: any RecordService) {
         (self.scope, self.service) = (scope, service)
+        machine = TransferMachine(transfersMax: scope.configuration.transfersMax)
     }
 
     private var store: Store { scope.store }
@@ -52,6 +53,11 @@ actor AssetLane: AssetProvider {
         isStopped = true
         for task in tasks.values { task.cancel() }
         perform(machine.stop())
+    }
+
+    /// Returns once no transfer goes on. For tests.
+    func untilEnded() async {
+        while let task = tasks.values.first { await task.value }
     }
 
     // MARK: Asking
@@ -72,25 +78,52 @@ actor AssetLane: AssetProvider {
         }
     }
 
-    /// Uploads the files that records of a round wait for.
+    /// The uploads before a next round: so few that their receipts are still good then, on slow lines too.
+    private static func part(of uploads: [AssetUpload]) -> [AssetUpload] {
+        var bytes: Int64 = 0
+        return Array(
+            uploads.prefix(partCountMax).prefix { upload in
+                defer { bytes += upload.asset.byteCount }
+                return bytes == 0 || bytes + upload.asset.byteCount <= partBytesMax
+            })
+    }
+
+    private static let partCountMax = 64
+    private static let partBytesMax: Int64 = 256 << 20
+
+    /// Runs rounds until no record waits for a file, and uploads the files between them.
     ///
-    /// - Returns: Whether a round has something to push now.
-    /// - Throws: The first failure, once all have ended; `stopped` if the engine ended meanwhile.
-    func upload(for report: SyncReport) async throws -> Bool {
-        guard !report.uploads.isEmpty else { return false }
-        let (settled, failure) = try await upload(report.uploads)
-        if isStopped { throw SyncError.stopped }
-        guard let failure else { return settled > 0 }
-        // What was uploaded is pushed by the next round, whatever became of the others.
-        throw (failure as? ServiceError).map { SyncError(ofTransfer: $0) } ?? failure
+    /// - Throws: What a round throws; the first failure of an upload, once all were tried.
+    func exchange(
+        _ round: @Sendable () async throws -> SyncReport
+    ) async throws -> SyncReport {
+        var report = try await round()
+        var failures: [AssetUpload: any Error] = [:]
+        var first: (any Error)?
+        while true {
+            let part = Self.part(of: report.uploads.filter { failures[$0] == nil })
+            if part.isEmpty { break }
+            let failed = try await upload(part)
+            first = first ?? part.lazy.compactMap { failed[$0] }.first
+            failures.merge(failed) { $1 }
+            // What was uploaded is pushed, whatever became of the others.
+            if failed.count < part.count {
+                report = try await round().following(report)
+            } else if (first as? ServiceError)?.code == .network {
+                break
+            }
+        }
+        if let first { throw SyncError.failure(ofTransfer: first) }
+        return report
     }
 
     /// Uploads files, and waits for them.
     ///
-    /// - Returns: How many were uploaded, or found to be none that can be; and the first failure.
+    /// - Returns: The failures of those that were not uploaded, nor found to be none that can be.
+    /// - Throws: `stopped` if the engine ended meanwhile; `CancellationError`.
     private func upload(
         _ uploads: [AssetUpload]
-    ) async throws -> (settled: Int, failure: (any Error)?) {
+    ) async throws -> [AssetUpload: any Error] {
         let tasks = uploads.map { upload in
             Task { () -> (any Error)? in
                 do {
@@ -101,20 +134,16 @@ actor AssetLane: AssetProvider {
                 }
             }
         }
-        return try await withTaskCancellationHandler {
-            var (settled, failure): (Int, (any Error)?) = (0, nil)
-            for task in tasks {
-                if let error = await task.value {
-                    failure = failure ?? error
-                } else {
-                    settled += 1
-                }
-            }
-            try Task.checkCancellation()
-            return (settled, failure)
+        let failures = await withTaskCancellationHandler {
+            var failures: [AssetUpload: any Error] = [:]
+            for (upload, task) in zip(uploads, tasks) { failures[upload] = await task.value }
+            return failures
         } onCancel: {
             for task in tasks { task.cancel() }
         }
+        try Task.checkCancellation()
+        if isStopped { throw SyncError.stopped }
+        return failures
     }
 
     /// Downloads the content of a file; waits for a download that is under way.
@@ -133,6 +162,23 @@ actor AssetLane: AssetProvider {
             guard let key = ContentKey(asset) else { continue }
             wanted[key] = asset
             perform(machine.want(.download(key), in: .download, .prefetch))
+        }
+    }
+
+    /// Downloads every file that a record holds and that is not here, and waits for that.
+    ///
+    /// - Returns: How many were downloaded.
+    /// - Throws: The first failure, once all have ended.
+    func downloadAll() async throws -> Int {
+        let assets = try AssetDownloadPolicy.always.assets(in: store)
+        let tasks = assets.map { asset in Task { try await provide(asset) } }
+        return try await withTaskCancellationHandler {
+            var results: [Result<Void, any Error>] = []
+            for task in tasks { results.append(await task.result) }
+            for case .failure(let error) in results { throw SyncError.failure(ofTransfer: error) }
+            return results.count
+        } onCancel: {
+            for task in tasks { task.cancel() }
         }
     }
 
@@ -197,15 +243,16 @@ actor AssetLane: AssetProvider {
             failure as? ServiceError ?? ServiceError(.invalidRequest, "\(failure)")
         }
         let clock = scope.clock
-        let isWanted = machine.state(of: transfer) != nil
-        if isWanted { note(error, of: transfer) }
+        if machine.state(of: transfer) != nil { note(error, of: transfer) }
+        // A call for a round runs the next one by itself.
+        let isForPush = machine.isForPush(transfer)
         perform(
             machine.ended(transfer, error, now: clock.milliseconds, random: clock.random()))
         failures[transfer] = nil
         if case .download(let key) = transfer, machine.state(of: transfer) == nil {
             wanted[key] = nil
         }
-        if case .upload = transfer, failure == nil, isWanted { uploaded.run() }
+        if case .upload = transfer, failure == nil, isForPush { uploaded.run() }
     }
 
     private func note(_ error: ServiceError?, of transfer: Transfer) {
@@ -255,24 +302,24 @@ actor AssetLane: AssetProvider {
 
     private func perform(_ upload: AssetUpload) async throws {
         do {
+            if let file = await rereferenced(upload) {
+                return try await keep(file, of: upload, content: nil)
+            }
             let content = try await here(upload.asset)
+            let now = scope.clock.milliseconds
+            let address = try store.read { transaction in
+                try ReceiptBook(transaction.reader, zone: upload.zone, now: now).address(of: upload)
+            }
             let file = try await service.upload(
-                folder.path(content), for: upload.field, in: ZoneID(upload.zone),
+                folder.path(content), for: upload.field, in: ZoneID(upload.zone), from: address,
+                began: { await self.keep(address: $0, of: upload) },
                 progress: progress(of: upload.asset, isUpload: true))
             if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
                 // What was here is not what its name says; nobody is to get it.
                 try await store.assets.setAside(content)
                 throw AssetDownload.missing
             }
-            let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
-            let receipt = AssetReceipt(file, zone: upload.zone, until: until)
-            let byteCount = upload.asset.byteCount
-            try await store.withLogWriter { log in
-                try ReceiptWriter(log).keep(receipt, of: upload)
-                try ContentNotes(log).note(content, byteCount: byteCount) {
-                    $0.checksum = file.fileChecksum ?? $0.checksum
-                }
-            }
+            try await keep(file, of: upload, content: content)
         } catch let error as ServiceError where !error.mayPass {
             // The record is told of it and parked, so that it waits for a person and not for ever.
             try await refuse(upload, error.description)
@@ -281,6 +328,68 @@ actor AssetLane: AssetProvider {
         {
             try await refuse(
                 upload, ServiceError(.assetMissing, error.message).description)
+        }
+    }
+
+    /// Keeps what the service answered, and what it calls the content.
+    private func keep(
+        _ file: ServiceAsset, of upload: AssetUpload, content: ContentKey?
+    ) async throws {
+        let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
+        let receipt = AssetReceipt(file, zone: upload.zone, until: until)
+        let byteCount = upload.asset.byteCount
+        try await store.withLogWriter { log in
+            try ReceiptWriter(log).keep(receipt, of: upload)
+            guard let content else { return }
+            try ContentNotes(log).note(content, byteCount: byteCount) {
+                $0.checksum = file.fileChecksum ?? $0.checksum
+            }
+        }
+    }
+
+    /// Keeps where an upload goes, so that another process can go on with it.
+    private func keep(address: String, of upload: AssetUpload) async {
+        let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
+        // Without it the upload begins anew.
+        try? await store.withLogWriter { log in
+            try ReceiptWriter(log).keep(address: address, until: until, of: upload)
+        }
+    }
+
+    /// A receipt for a content that another record has on the service, so that it is not sent again; nil if there is
+    /// none to be had.
+    private func rereferenced(_ upload: AssetUpload) async -> ServiceAsset? {
+        guard let holder = try? holder(of: upload),
+            let file = try? await service.rereference(holder, in: ZoneID(upload.zone)),
+            let found = Asset(file), file.receipt != nil
+        else { return nil }
+        if found.hasSameContent(as: upload.asset) { return file }
+        let contents = [found, upload.asset].map { try? store.assets.content(of: $0) }
+        return contents[0] != nil && contents[0] == contents[1] ? file : nil
+    }
+
+    /// The field of a record that is on the service as it is here, and that holds the content of an upload.
+    private func holder(of upload: AssetUpload) throws -> AssetField? {
+        guard upload.zone == scope.zoneName, let key = ContentKey(upload.asset) else { return nil }
+        return try store.read { transaction in
+            let reader = transaction.reader
+            var holder: AssetField?
+            try ContentStanding(key, reader).visitHolders { place, _, row in
+                guard row.hasChangeTag, !row.isDirty,
+                    let table = reader.catalog.table(place.entity),
+                    let fields = try row.currentFields
+                else { return true }
+                for (field, value) in fields {
+                    guard case .asset(let asset) = value, ContentKey(asset) == key,
+                        let attribute = table.attribute(field)
+                    else { continue }
+                    holder = AssetField(
+                        recordName: place.key.name.description, recordType: table.name,
+                        fieldName: attribute.name)
+                }
+                return holder == nil
+            }
+            return holder
         }
     }
 
@@ -311,6 +420,9 @@ actor AssetLane: AssetProvider {
 
     private func download(_ key: ContentKey) async throws {
         guard let asset = wanted[key] else { return }
+        if let most = scope.configuration.assetBytesMax, try !store.assets.isHere(asset) {
+            try await store.assets.evict(downTo: max(0, most - asset.byteCount))
+        }
         let progress = progress(of: asset, isUpload: false)
         try await AssetDownload(asset, key, scope, service).run(progress: progress)
     }

@@ -110,6 +110,24 @@ struct NotedService: RecordService {
         }
     }
 
+    func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try await noted { () async throws(ServiceError) in
+            try await service.upload(
+                path, for: field, in: zone, from: address, began: began, progress: progress)
+        }
+    }
+
+    func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        try await noted { () async throws(ServiceError) in
+            try await service.rereference(field, in: zone)
+        }
+    }
+
     func download(
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) {

@@ -134,7 +134,7 @@ struct PushPass {
         let parked = try await work.merge { merger, results in
             for (change, reason) in refused {
                 let name = RecordID(entity: change.entityName, key: change.key)
-                try ReceiptWriter(merger.log).useUp(change)
+                try ReceiptWriter(merger.log).forgetRefusals(change)
                 let isParked = try merger.log.marks.park(
                     change.entity, change.key, through: change.through, reason: reason)
                 guard isParked else { continue }

@@ -82,6 +82,24 @@ public protocol RecordService: Sendable {
         progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset
 
+    /// Uploads the content of a file as ``upload(_:for:in:progress:)`` does, and goes on where an earlier call
+    /// stopped, also one of another process.
+    ///
+    /// - Parameters:
+    ///   - address: What the earlier call told; nil if there was none. One that has ended does no harm.
+    ///   - began: Told what a later call can go on with, if the service takes parts. Whoever has it can
+    ///     send this file in the user's name until it ends.
+    func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset
+
+    /// What another field of the zone can be set to so that it holds the file that a field of a record holds,
+    /// without another upload; nil if the service can't tell, or the field holds no file.
+    func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset?
+
     /// Downloads the content of an asset into a file. The asset is one that was just read: its address
     /// ends after minutes, and then the call fails with `permissionDenied`. Read the record again.
     ///
@@ -115,6 +133,19 @@ extension RecordService {
     ) async throws(ServiceError) -> ServiceAsset {
         throw ServiceError(.unsupported, "this service takes no files")
     }
+
+    /// Begins anew.
+    public func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try await upload(path, for: field, in: zone, progress: progress)
+    }
+
+    /// Answers nil: each record's file is uploaded.
+    public func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? { nil }
 
     /// Throws `unsupported`.
     public func download(

@@ -89,11 +89,19 @@ extension SyncError {
                 + "the cause is gone.", cause: error, retryMilliseconds: retryMilliseconds)
     }
 
-    /// Files that could not be transferred; what records there were is exchanged.
-    init(ofTransfer error: ServiceError) {
-        self =
-            error.code.scope == .account
-            ? .blocked(error, retryMilliseconds: nil) : .unreachable(error, retryMilliseconds: nil)
+    /// What a call throws if files could not be transferred; what records there were is exchanged.
+    static func failure(ofTransfer error: any Error) -> any Error {
+        let failure = StepFailure(error)
+        switch failure.kind {
+        case .service(let error):
+            return error.code.scope == .account
+                ? blocked(error, retryMilliseconds: nil)
+                : unreachable(error, retryMilliseconds: nil)
+        case .store(let isFull):
+            return storeFailed(failure, isFull: isFull, retryMilliseconds: nil)
+        case .storeClosed: return closed
+        case .cancelled, .outdated, .sync: return error
+        }
     }
 
     static func suspended(_ code: ServiceError.Code) -> SyncError {

@@ -56,6 +56,14 @@ public struct SyncConfiguration: Sendable {
     public var selection: SyncSelection
     /// Which files are downloaded before anybody opens them, by an engine that was started.
     public var assetDownloads: AssetDownloadPolicy
+    /// The most bytes that contents of files may take on this device, if so many can be evicted; nil is no limit.
+    ///
+    /// Before a download those contents are evicted that were not opened for longest, as by
+    /// `store.assets.evict(downTo:)`: never what the service is not known to have, nor what is pinned.
+    /// Costs a look at all contents for each download.
+    public var assetBytesMax: Int64?
+    /// The most files that go on at a time in a direction, if that is less than usual.
+    package var transfersMax = Int.max
     /// The clock and random source of the engine; nil for those of its store.
     public var clock: (any StoreClock)?
 

@@ -116,12 +116,15 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
-        var report = try await round()
-        while try await lane.upload(for: report) {
-            report = try await round().following(report)
-        }
-        return report
+        try await lane.exchange { try await self.round() }
     }
+
+    /// Downloads the files of all records that are not on this device, and returns how many came.
+    ///
+    /// - Throws: ``SyncError`` if one could not be downloaded; the others are here then.
+    /// - Complexity: O(*n*) in the contents that the log names.
+    @discardableResult
+    public func downloadFiles() async throws -> Int { try await lane.downloadAll() }
 
     private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {
@@ -257,6 +260,7 @@ public actor SyncEngine {
     /// Returns once nothing runs, also in an engine that was stopped. For tests.
     package func untilEnded() async {
         while let work { await work.task.value }
+        await lane.untilEnded()
     }
 
     /// Tells the calls that wait for operations which of them are not pending any more.

@@ -19,18 +19,28 @@ extension CloudKitRecordService {
         _ path: String, for field: AssetField, in zone: ZoneID,
         progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
+        try await upload(path, for: field, in: zone, from: nil, began: { _ in }, progress: progress)
+    }
+
+    /// Uploads a file; goes on with what an earlier process sent, if its address is still good.
+    public func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
         let upload = UploadAddresses.Upload(path: path, field: field, zone: zone)
-        var (url, isNew) = (uploads.withLock { $0[upload] }, false)
+        var (url, isNew) = (uploads.withLock { $0[upload] } ?? address, false)
         for _ in 0..<2 {
             if url == nil {
-                url = try await address(for: field, in: zone)
+                url = try await self.address(for: field, in: zone)
                 isNew = true
             }
             guard let address = url else { break }
-            guard connection.extensions.contains(.resumableUploads) else {
+            // Only a service that takes parts has given one before.
+            guard !isNew || connection.extensions.contains(.resumableUploads) else {
                 return try await send(path, to: address, progress)
             }
             uploads.withLock { $0[upload] = address }
+            if isNew { await began(address) }
             let parts = try FileParts(path)
             var offset = 0
             if !isNew {
@@ -46,10 +56,22 @@ extension CloudKitRecordService {
                 uploads.withLock { $0[upload] = nil }
                 return file
             }
-            url = nil
+            (url, isNew) = (nil, false)
         }
         uploads.withLock { $0[upload] = nil }
         throw ServiceError(.serviceUnavailable, "the service gives no address for an upload")
+    }
+
+    /// Has a receipt for a file that a field holds, so that another field of the zone can hold it too.
+    public func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        let place = WireAssetPlace(
+            recordName: field.recordName, recordType: field.recordType, fieldName: field.fieldName)
+        let reply: AssetsResponse = try await connection.call(
+            .rereferenceAssets, database,
+            RereferenceRequest(places: [place], zoneID: WireZoneID(zone)))
+        return if case .value(let file)? = reply.assets.first { file } else { nil }
     }
 
     private func address(

@@ -50,6 +50,37 @@ import Testing
         #expect(after["files"] as? Int == 2)
     }
 
+    @Test func `the doctor tells of files that differ or are gone, and moves away what differs`()
+        async throws
+    {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = try await fill()
+        let whole = try Runner.run("doctor", path, "--json")
+        let first = try object(whole.output)
+        #expect(whole.code == 0 && first["healthy"] as? Bool == true, "\(whole.complaint)")
+        #expect((first["contents"] as? [String: Any])?["checked"] as? Int == 2)
+        let enumerator = FileManager.default.enumerator(atPath: path + "/blobs")
+        let files = (enumerator?.allObjects as? [String] ?? []).filter { $0.count > 60 }
+        for file in files {
+            try Data("other".utf8).write(to: URL(filePath: path + "/blobs/" + file))
+        }
+        let found = try Runner.run("doctor", path, "--json")
+        let second = try object(found.output)
+        #expect(found.code == 1 && second["healthy"] as? Bool == false)
+        let findings = second["findings"] as? [[String: Any]]
+        #expect(findings?.map { $0["part"] as? String } == ["contents", "contents"])
+        #expect(try Runner.run("doctor", path).output.contains("another content"))
+        let still = try FileManager.default.contentsOfDirectory(atPath: path + "/blobs")
+        #expect(!still.contains("corrupt"), "it changes nothing")
+        // One that nobody else has is missing from then on.
+        let repaired = try Runner.run("doctor", path, "--repair", "--json")
+        #expect(repaired.code == 1)
+        let after = try object(try Runner.run("doctor", path, "--json").output)
+        let contents = after["contents"] as? [String: Any]
+        #expect((contents?["corrupt"] as? [String])?.isEmpty == true)
+        #expect((contents?["missing"] as? [String])?.count == 1)
+    }
+
     @Test func `an export with its files makes a store that has them`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = try await fill()

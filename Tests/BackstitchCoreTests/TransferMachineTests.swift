@@ -87,6 +87,28 @@ import Testing
                 == [.start("a"), .setTimer(dueMilliseconds: nil)])
     }
 
+    @Test func `an upload that calls alone want ends with them, and is not tried again by itself`()
+    {
+        var machine = Machine()
+        _ = machine.want("a", in: .upload, .caller)
+        #expect(machine.ended("a", network, now: 0, random: 0) == [.tell("a", network)])
+        #expect(machine.state(of: "a") == nil)
+        _ = machine.want("b", in: .upload, .caller)
+        #expect(machine.want("b", in: .upload, .push) == [])
+        #expect(
+            machine.ended("b", network, now: 0, random: 0)
+                == [.tell("b", network), .setTimer(dueMilliseconds: 500)],
+            "a record waits for it too")
+    }
+
+    @Test func `fewer go on at a time if so few are allowed`() {
+        var machine = Machine(transfersMax: 1)
+        #expect(machine.want("a", in: .upload, .push) == [.start("a")])
+        #expect(machine.want("b", in: .upload, .push) == [])
+        #expect(machine.want("c", in: .download, .caller) == [.start("c")])
+        #expect(machine.ended("a", nil, now: 0, random: 0) == [.tell("a", nil), .start("b")])
+    }
+
     @Test func `a failure that another try does not change ends it`() {
         var machine = Machine()
         _ = machine.want("a", in: .upload, .push)

@@ -252,6 +252,53 @@ struct UploadPartsTests {
         await server.stop()
     }
 
+    @Test("another process goes on with an upload, and another record gets the file without one")
+    func anotherProcess() async throws {
+        let server = try HubServer(fixture.hub)
+        var configuration = fixture.configuration(at: server.url)
+        configuration.uploadPartBytes = 1_000
+        let path = FileManager.default.temporaryDirectory.path + "/again-" + UUID().uuidString
+        let bytes = (0..<4_500).map { UInt8(truncatingIfNeeded: $0 &* 17) }
+        try Data(bytes).write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let field = AssetField(recordName: "r", recordType: "T", fieldName: "f")
+        let zone = ZoneID("z")
+        let cutting = CuttingClient(try CurlClient())
+        cutting.partsLeft.withLock { $0 = 2 }
+        let first = try CloudKitRecordService(configuration, client: cutting)
+        let address = Locked<String?>(nil)
+        await #expect(throws: ServiceError.self) {
+            _ = try await first.upload(
+                path, for: field, in: zone, from: nil,
+                began: { told in address.withLock { $0 = told } }, progress: { _ in })
+        }
+        let kept = try #require(address.withLock { $0 })
+        let second = try CloudKitRecordService(configuration, client: try CurlClient())
+        let asset = try await second.upload(
+            path, for: field, in: zone, from: kept, began: { _ in }, progress: { _ in })
+        #expect(second.resumedUploads == 1 && second.sentFileBytes == 2_500)
+        #expect(asset.fileChecksum == Digest.sha256(bytes).hexadecimal)
+        func create(_ name: String, _ asset: ServiceAsset) async throws -> Bool {
+            let results = try await second.modifyRecords(
+                [.create(recordName: name, recordType: "T", fields: ["f": .asset(asset)])],
+                in: zone, atomic: false)
+            if case .saved? = results.first { return true }
+            return false
+        }
+        #expect(try await create("r", asset))
+        let again = try #require(try await second.rereference(field, in: zone))
+        #expect(try await create("other", again) && second.sentFileBytes == 2_500)
+        let none = AssetField(recordName: "none", recordType: "T", fieldName: "f")
+        #expect(try await second.rereference(none, in: zone) == nil)
+        // One that ended does no harm.
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds)
+        let third = try CloudKitRecordService(configuration, client: try CurlClient())
+        _ = try await third.upload(
+            path, for: none, in: zone, from: kept, began: { _ in }, progress: { _ in })
+        #expect(third.resumedUploads == 0 && third.sentFileBytes == 4_500)
+        await server.stop()
+    }
+
     @Test("a service that takes no parts gets the file in one piece")
     func onePiece() async throws {
         let server = try HubServer(fixture.hub)

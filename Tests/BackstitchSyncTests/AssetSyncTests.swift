@@ -164,6 +164,77 @@ import Testing
         try await laptop.expectSettled()
     }
 
+    @Test(arguments: [0, 1])
+    func `the same content in a second record is not sent again`(kind: Int) async throws {
+        let cloud = Self.clouds[kind]
+        let (phone, laptop) = (try device("phone", cloud), try device("laptop", cloud))
+        let image = try await add("shared", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        try await phone.sync()
+        try await phone.save(Photo(id: "q", title: "y", image: image))
+        try await phone.sync()
+        #expect(cloud.uploadedFileBytes == 6)
+        try await laptop.sync()
+        // What was never opened here is not even downloaded for that.
+        try await laptop.save(
+            Photo(id: "r", title: "z", image: try photo("q", on: laptop).image))
+        laptop.service.failDownloads([.error(.network)])
+        try await laptop.sync()
+        #expect(cloud.uploadedFileBytes == 6)
+        try await phone.sync()
+        #expect(try await text(photo("r", on: phone).image, on: phone) == "shared")
+        try await phone.expectSettled()
+    }
+
+    @Test func `a file that a synced record holds on this device alone is not evicted`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        let image = try await add("everybody's", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        try await phone.sync()
+        let own = try await add("mine", to: phone)
+        try await phone.store.write(isLocalOnly: true) { transaction in
+            try transaction.save(Photo(id: "p", title: "x", image: own))
+        }
+        _ = try await phone.store.assets.evict(downTo: 0)
+        #expect(try phone.store.assets.isHere(own))
+        #expect(try await text(own, on: phone) == "mine")
+    }
+
+    @Test func `a list with the same content twice sends it once`() async throws {
+        let cloud = Self.clouds[1]
+        let phone = try device("phone", cloud)
+        let one = try await add("twice", to: phone)
+        let other = try await add("twice", to: phone, name: "other.txt")
+        try await phone.save(Photo(id: "p", title: "x", more: [one, other]))
+        try await phone.sync()
+        #expect(cloud.uploadedFileBytes == 5)
+        try await phone.expectSettled()
+    }
+
+    @Test func `downloads make room by evicting what was not opened for longest`() async throws {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        for (name, text) in [("a", "first"), ("b", "second"), ("c", "third")] {
+            try await phone.save(
+                Photo(id: Photo.ID(name), title: name, image: try await add(text, to: phone)))
+        }
+        try await phone.sync()
+        let laptop = try device("laptop", cloud) { $0.assetBytesMax = 11 }
+        try await laptop.sync()
+        for (name, text) in [("a", "first"), ("b", "second"), ("c", "third")] {
+            #expect(try await self.text(photo(name, on: laptop).image, on: laptop) == text)
+            #expect(laptop.store.assets.usage().bytes <= 11)
+        }
+        // What nobody else has stays, whatever the limit says.
+        let own = try await add("only here, and larger than all", to: laptop)
+        try await laptop.save(Photo(id: "d", title: "d", image: own))
+        #expect(try await text(photo("a", on: laptop).image, on: laptop) == "first")
+        #expect(try laptop.store.assets.isHere(own))
+    }
+
     // MARK: Waiting
 
     @Test func `a record whose file is not up waits, and no other one with it`() async throws {

@@ -11,7 +11,8 @@ import Glibc
 /// Its arguments are the path of the store and the number of its first writer. With a third one,
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
 /// can't be. With `plain` instead it does not keep the views up; with `files` it writes files, see
-/// ``FileWriter``.
+/// ``FileWriter``; with `transfer` it exchanges them with a hub, which four more arguments tell, see
+/// ``FileDevice``.
 @main struct KillHelper {
     static let writers = 4
 
@@ -21,6 +22,11 @@ import Glibc
         let mode = arguments.count > 3 ? arguments[3] : ""
         if mode == "files" {
             return try await FileWriter(arguments[1], number: first) { acknowledge($0) }.run()
+        }
+        if mode == "transfer" {
+            let hub = Array(arguments.dropFirst(4))
+            return try await FileDevice(arguments[1], number: first, hub: hub) { acknowledge($0) }
+                .run()
         }
         let isSharing = mode == "shared"
         let store = try Store(

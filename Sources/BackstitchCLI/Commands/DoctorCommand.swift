@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchLog
 import BackstitchRepair
+import BackstitchStore
 import BackstitchHub
 import Terminal
 
@@ -23,6 +24,9 @@ struct DoctorCommand: Command {
             edits that survive stay unsynced; where the log was damaged, the next sync fetches
             everything from the service.
 
+            The files that records hold are compared with their hashes. A repair moves those that differ
+            to STORE/blobs/corrupt, and an engine downloads them again when they are opened.
+
             The folder of a hub is looked at too: all pages, rows and files. It can't be repaired.
 
             Exit codes: 0 nothing is wrong, or it is repaired; 1 something is wrong; 2 the store could
@@ -32,11 +36,14 @@ struct DoctorCommand: Command {
               store       the path as given
               healthy     whether nothing was wrong
               remedy      none, rebuild, salvage or backup
-              findings    what was wrong: part (file, log, tables, meta, journal) and message
+              findings    what was wrong: part (file, log, tables, meta, journal, contents) and message
               operations, rows  how many were checked
               repair      what a repair keeps and what it can't: operationsKept, operationsSetAside,
                           missingSequences, missingCount, recordsWhole, recordsCurrent, recordsOlder,
                           recordsLost, editsLost (count and names), metaDropped, fetchesAll
+              contents    the files that records hold: checked, corrupt and missing, by hash, and
+                          orphans, which nothing names and collection removes; none if the store is
+                          damaged
               repaired    whether it was done
               keptAt      where the damaged files are
               stoppedWriter  the process that is stopped in a write, if there is one: others wait for it
@@ -64,12 +71,32 @@ struct DoctorCommand: Command {
             }
             report = RepairReport(diagnosis: diagnosis, salvage: diagnosis.salvage, keptAt: nil)
         }
+        let contents = try await Self.contents(report, path, arguments)
         progress.finish()
         if arguments.has(.json) {
-            console.output.line(try JSON.line(DoctorDocument(report, path: path)))
+            console.output.line(try JSON.line(DoctorDocument(report, contents, path: path)))
         } else {
             for line in DoctorLines.lines(report, path: path) { console.output.line(line) }
+            for line in DoctorLines.lines(contents, isRepaired: arguments.has(Self.repair)) {
+                console.output.line(line)
+            }
         }
-        return report.diagnosis.isHealthy || report.keptAt != nil ? .success : .negative
+        let isWhole = report.diagnosis.isHealthy || report.keptAt != nil
+        let isComplete =
+            contents.map { arguments.has(Self.repair) ? $0.missing.isEmpty : $0.isConsistent }
+            ?? true
+        return isWhole && isComplete ? .success : .negative
+    }
+
+    /// What is found of the files that records hold; nil if the store has to be repaired or opened first.
+    private static func contents(
+        _ report: RepairReport, _ path: String, _ arguments: Arguments
+    ) async throws -> AssetVerification? {
+        guard report.diagnosis.remedy == .none || report.keptAt != nil else { return nil }
+        let repairs = arguments.has(Self.repair)
+        let store = try Store.open(
+            existing: path, access: repairs ? .readWrite : .readOnly, checksPages: true)
+        defer { store.close() }
+        return repairs ? try await store.assets.verify() : try await store.assets.examine()
     }
 }

@@ -9,6 +9,13 @@ struct DoctorDocument: Encodable {
         let message: String
     }
 
+    struct Contents: Encodable {
+        let checked: Int
+        let corrupt: [String]
+        let missing: [String]
+        let orphans: Int
+    }
+
     let store: String
     let healthy: Bool
     let remedy: String
@@ -17,19 +24,25 @@ struct DoctorDocument: Encodable {
     let operations: Int
     let rows: Int
     let repair: SalvageReport?
+    let contents: Contents?
     let repaired: Bool
     let keptAt: String?
     let stoppedWriter: Int32?
 
-    init(_ report: RepairReport, path: String) {
+    init(_ report: RepairReport, _ contents: AssetVerification?, path: String) {
         let diagnosis = report.diagnosis
         store = path
-        healthy = diagnosis.isHealthy
+        healthy = diagnosis.isHealthy && contents?.isConsistent != false
         remedy = diagnosis.remedy.rawValue
-        findings = diagnosis.findings.map {
-            Finding(part: $0.part.rawValue, message: $0.message)
+        let messages = DoctorLines.messages(contents)
+        findings =
+            diagnosis.findings.map { Finding(part: $0.part.rawValue, message: $0.message) }
+            + messages.map { Finding(part: "contents", message: $0) }
+        findingCount = diagnosis.findingCount + messages.count
+        self.contents = contents.map {
+            Contents(
+                checked: $0.checked, corrupt: $0.corrupt, missing: $0.missing, orphans: $0.orphans)
         }
-        findingCount = diagnosis.findingCount
         operations = diagnosis.operations
         rows = diagnosis.rows
         repair = report.salvage

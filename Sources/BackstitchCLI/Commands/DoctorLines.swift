@@ -47,6 +47,28 @@ enum DoctorLines {
         return lines
     }
 
+    /// What is wrong with the files that records hold.
+    static func messages(_ contents: AssetVerification?) -> [String] {
+        guard let contents else { return [] }
+        return contents.corrupt.map { "The file \($0) is another content than its name says." }
+            + contents.missing.map {
+                "The content \($0) is neither here nor known to be on the service, and a record holds it."
+            }
+    }
+
+    static func lines(_ contents: AssetVerification?, isRepaired: Bool) -> [String] {
+        guard let contents, contents.checked > 0 || !contents.isConsistent else { return [] }
+        var lines = ["Files of records: \(contents.checked) compared."]
+        lines += messages(contents).prefix(namesMax).map { "  " + $0 }
+        if !contents.corrupt.isEmpty {
+            lines.append(
+                isRepaired
+                    ? "What differed was moved to blobs/corrupt, and is downloaded when it is opened."
+                    : "A repair moves what differs away, so that it is downloaded again.")
+        }
+        return lines
+    }
+
     private static func lines(_ salvage: SalvageReport) -> [String] {
         var lines = ["\(salvage.operationsKept.counted("operation")) as they were"]
         if salvage.losesNothing { lines.append("nothing is lost") }

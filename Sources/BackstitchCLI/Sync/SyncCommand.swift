@@ -13,6 +13,7 @@ struct SyncCommand: Command {
         let conflicts: Int
         let pending: Int
         let parked: Int
+        var files: Int?
     }
 
     private static let zone = Syntax.Option(
@@ -25,12 +26,14 @@ struct SyncCommand: Command {
         "policy", "NAME", "Who wins conflicts: serverWins unless given.")
     private static let follow = Syntax.Option(
         "follow", nil, "Goes on, and synchronises whenever another device changed something.")
+    private static let files = Syntax.Option(
+        "files", nil, "Downloads the files of all records too, once.")
 
     let name = "sync"
     let summary = "Synchronises a store with a hub, or with CloudKit."
     let syntax = Syntax(
         operands: [.store],
-        options: ServiceOptions.all + [zone, target, adopt, policy, follow, .json],
+        options: ServiceOptions.all + [zone, target, adopt, policy, files, follow, .json],
         notes: """
             A store belongs to the zone and the user that it was first synchronised with; another
             one is refused. --move-to-zone uploads all of its records to another zone, edits that
@@ -51,6 +54,7 @@ struct SyncCommand: Command {
               conflicts  how many were settled
               pending    the records that are left to push
               parked     the records that the service refused
+              files      with --files, in a last object: the files that were downloaded
             """)
 
     func interruptionText(_ arguments: Arguments) -> String? {
@@ -96,6 +100,18 @@ struct SyncCommand: Command {
                 parked = try Self.tell(report, store, path, arguments, console)
             } else {
                 parked = try await round()
+            }
+        }
+        if arguments.has(Self.files) {
+            let count = try await engine.downloadFiles()
+            if arguments.has(.json) {
+                let outbox = try store.read { try OutboxCounts($0.reader) }
+                let document = Document(
+                    store: path, pushed: 0, pulled: 0, echoed: 0, conflicts: 0,
+                    pending: outbox.pendingRecords, parked: outbox.parkedRecords, files: count)
+                console.output.line(try JSON.line(document))
+            } else {
+                console.output.line("Downloaded: \(count.counted("file")).")
             }
         }
         if arguments.has(Self.follow) {

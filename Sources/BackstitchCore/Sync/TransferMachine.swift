@@ -8,7 +8,7 @@
 /// |---|---|---|---|---|
 /// | unknown | waiting | — | — | — |
 /// | waiting | at the higher priority | — | — | — |
-/// | running | at the higher priority | unknown | a push: delayed; else unknown | — |
+/// | running | at the higher priority | unknown | an upload for a push: delayed; else unknown | — |
 /// | delayed | a caller: waiting | — | — | due: waiting |
 package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
     /// A direction, with connections of its own.
@@ -58,6 +58,9 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
         var lane: Lane
         var priority: Priority
         var state = State.waiting
+        /// Whether a record waits for it in an engine that goes on by itself. One that was wanted by calls
+        /// alone ends with them.
+        var isForPush: Bool
         var backoff = Backoff()
         /// The order of arrival.
         var number: Int
@@ -66,8 +69,13 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
     private var transfers: [ID: Transfer] = [:]
     private var arrivals = 0
     private var timerMilliseconds: Int64?
+    private let transfersMax: Int
 
-    package init() {}
+    /// - Parameter transfersMax: The most at a time in a direction, if that is less than the direction takes.
+    package init(transfersMax: Int = .max) {
+        precondition(transfersMax > 0, "A transfer at least goes on at a time.")
+        self.transfersMax = transfersMax
+    }
 
     /// How it stands with a transfer; nil if it is not wanted.
     package func state(of id: ID) -> State? { transfers[id]?.state }
@@ -77,16 +85,21 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
         transfers.values.filter { $0.lane == lane }.map(\.state)
     }
 
+    /// Whether a record waits for a transfer in an engine that goes on by itself.
+    package func isForPush(_ id: ID) -> Bool { transfers[id]?.isForPush ?? false }
+
     /// A transfer is wanted.
     package mutating func want(_ id: ID, in lane: Lane, _ priority: Priority) -> [Action] {
         if var known = transfers[id] {
             known.priority = max(known.priority, priority)
+            if priority == .push { known.isForPush = true }
             // What a person asks for does not wait for the end of a delay.
             if priority == .caller, case .delayed = known.state { known.state = .waiting }
             transfers[id] = known
         } else {
             arrivals += 1
-            transfers[id] = Transfer(lane: lane, priority: priority, number: arrivals)
+            transfers[id] = Transfer(
+                lane: lane, priority: priority, isForPush: priority == .push, number: arrivals)
         }
         return goOn()
     }
@@ -100,7 +113,7 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
         _ id: ID, _ error: ServiceError?, now: Int64, random: Double
     ) -> [Action] {
         guard var transfer = transfers[id], transfer.state == .running else { return [] }
-        if let error, transfer.priority >= .push, transfer.lane == .upload, error.mayPass {
+        if let error, transfer.isForPush, transfer.lane == .upload, error.mayPass {
             transfer.state = .delayed(
                 untilMilliseconds: now + transfer.backoff.failed(error, random: random))
             // Who called is told; what is left is that a record waits.
@@ -136,7 +149,8 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
         var actions: [Action] = []
         for lane in Lane.allCases {
             let own = transfers.filter { $0.value.lane == lane }
-            let free = lane.transfersMax - own.count { $0.value.state == .running }
+            let free =
+                min(transfersMax, lane.transfersMax) - own.count { $0.value.state == .running }
             let next = own.filter { $0.value.state == .waiting }.sorted { one, other in
                 (-one.value.priority.rawValue, one.value.number)
                     < (-other.value.priority.rawValue, other.value.number)

@@ -20,7 +20,7 @@ struct ConflictVerdict {
         if report.local == nil || report.server == nil {
             switch deletes {
             case .deleteWins: return report.outcome == nil
-            case .editWins: return report.outcome == (report.server ?? report.local)
+            case .editWins: return isSame(report.outcome, report.server ?? report.local)
             case .followPolicy: return isDueAsWhole(under: policy.innermost)
             }
         }
@@ -45,13 +45,13 @@ struct ConflictVerdict {
 
     private func isDueAsWhole(under policy: ConflictPolicy) -> Bool {
         switch policy {
-        case .serverWins: return report.outcome == report.server
-        case .clientWins: return report.outcome == localWithForeignFields
+        case .serverWins: return isSame(report.outcome, report.server)
+        case .clientWins: return isSame(report.outcome, localWithForeignFields)
         case .lastWriterWins:
             return isDueAsWhole(under: isLocalLater ? .clientWins : .serverWins)
         case .keepBoth:
             let isCopied = report.local != nil && table.unique.isEmpty
-            return report.outcome == report.server && (report.copy != nil) == isCopied
+            return isSame(report.outcome, report.server) && (report.copy != nil) == isCopied
         case .resolver, .merge: return isOfTheSides
         }
     }
@@ -114,6 +114,15 @@ struct ConflictVerdict {
             if areSame(field, server, base) { return areSame(field, outcome, local) }
             return true
         }
+    }
+
+    /// Whether two versions are the same; files by their contents, whatever else is known of them.
+    private func isSame(_ first: Fields?, _ second: Fields?) -> Bool {
+        if first == second { return true }
+        guard let first, let second, first.contains(where: { !$0.value.files.isEmpty }) else {
+            return false
+        }
+        return WireForm.fields(first, table) == WireForm.fields(second, table)
     }
 
     private func areSame(_ field: FieldID, _ first: Fields, _ second: Fields) -> Bool {

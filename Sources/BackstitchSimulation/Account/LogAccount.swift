@@ -84,6 +84,8 @@ package struct LogAccount {
         package var deletePolicy = ConflictRules.DeletePolicy.followPolicy
         /// Whether the device erased its records after the loss of a zone.
         package var mayErase = true
+        /// Whether transactions are undone, so that edits bring back fields that are not declared.
+        package var mayUndo = false
         /// Whether edits are given up on purpose, for the version that is known.
         package var mayRevert = true
         /// Whether the version with a change tag was written by the device itself.

@@ -86,7 +86,7 @@ struct LogRules {
 
     /// Edits of the application leave alone what this version of it does not know.
     func problem(ofLocal operation: OperationView, _ entry: RecordAccount) throws -> String? {
-        guard operation.origin == .local, operation.kind == .update,
+        guard !expectation.mayUndo, operation.origin == .local, operation.kind == .update,
             let declared = catalog.table(entry.entity)?.declaredFields
         else { return nil }
         let isKnown = try Fields(operation.after).ids.allSatisfy(declared.contains)

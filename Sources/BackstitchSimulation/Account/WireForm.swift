@@ -10,8 +10,7 @@ package enum WireForm {
         var wire: [String: ServiceValue] = [:]
         for (field, value) in fields where value != .null {
             guard let attribute = table.attribute(field) else { continue }
-            let sent = ServiceMapping.serviceValue(value, of: attribute.schema)
-            wire[attribute.name] = canonical(sent, attribute)
+            wire[attribute.name] = canonical(sent(value, attribute), attribute)
         }
         return wire
     }
@@ -27,9 +26,32 @@ package enum WireForm {
         return wire
     }
 
+    /// A value as it is sent; files by their contents.
+    private static func sent(_ value: RecordValue, _ attribute: CatalogAttribute?) -> ServiceValue {
+        func file(_ asset: Asset) -> ServiceValue {
+            .asset(
+                ServiceAsset(
+                    fileChecksum: SimulatedContent.hash(of: asset), size: asset.byteCount))
+        }
+        switch value {
+        case .asset(let asset): return file(asset)
+        case .list(let elements) where !elements.isEmpty && value.files.count == elements.count:
+            return .list(value.files.map(file))
+        default: return ServiceMapping.serviceValue(value, of: attribute?.schema)
+        }
+    }
+
     package static func canonical(
         _ value: ServiceValue, _ attribute: CatalogAttribute?
     ) -> ServiceValue {
+        switch value {
+        case .asset(let file):
+            let hash = file.fileChecksum.map(SimulatedContent.hash(ofChecksum:))
+            return .asset(ServiceAsset(fileChecksum: hash, size: file.size))
+        case .list(let elements, of: .asset):
+            return .list(elements.map { canonical($0, attribute) })
+        default: break
+        }
         // What was stored as a declared type stays as it is when the type is declared no more.
         let schema = attribute?.schema
         let (stored, _) = ServiceMapping.storedValue(value, of: schema)
@@ -49,7 +71,7 @@ package enum WireForm {
         let value = fields.value(field)
         guard value != .null else { return nil }
         let attribute = table.attribute(field)
-        return canonical(ServiceMapping.serviceValue(value, of: attribute?.schema), attribute)
+        return canonical(sent(value, attribute), attribute)
     }
 
     /// What is different, for a person to read; nil if nothing is.

@@ -47,6 +47,25 @@ struct EndChecks {
         try await checkFreshDevice(records)
     }
 
+    /// Files need a device with a disk, and time for receipts to end.
+    private func checkFiles() async throws {
+        let place = devices.folder + "/fresh"
+        let store = try Store(
+            at: place, schema: setting.newestSchema.schema,
+            configuration: StoreConfiguration(
+                durability: .relaxed, bytesMax: 1 << 26, clock: devices[0].home.clock))
+        defer { store.close() }
+        let engine = SyncEngine(
+            store: store, service: service.cloud.connection(device: "fresh with files"),
+            configuration: SyncConfiguration(
+                zoneName: SimulatedZone.usual.zoneName, syncOnSave: false))
+        _ = try await engine.sync()
+        devices.passTime(milliseconds: 3_600_000)
+        try await FileChecks(devices: devices, cloud: service.cloud, story: story)
+            .checkEnd(fresh: store)
+        withExtendedLifetime(engine) {}
+    }
+
     private func compare(
         _ account: LogAccount, _ records: [ServiceRecord], _ name: String, _ store: Store
     ) throws {
@@ -141,5 +160,6 @@ struct EndChecks {
         guard try StoreChecks.verify(store).isConsistent else {
             throw story.failure("The store of a fresh device is not consistent", [])
         }
+        if setting.fileService != nil { try await checkFiles() }
     }
 }

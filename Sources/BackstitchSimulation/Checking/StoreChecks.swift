@@ -46,6 +46,7 @@ struct StoreChecks {
                 "The journal of \(device.name) has \(counts.conflicts) entries",
                 ["the log has \(account.conflicts)"])
         }
+        try FileChecks(devices: devices, cloud: service.cloud, story: story).check(index)
         // The log only grows: the next account goes on from here.
         device.home.account = account
         return account
@@ -87,6 +88,7 @@ struct StoreChecks {
         expectation.deletePolicy = setting.deletePolicy(of: home.index)
         expectation.mayErase = home.hasErased || home.isReset
         expectation.mayRevert = false
+        expectation.mayUndo = setting.events.contains(.undo) && setting.fileService != nil
         if !home.hasPreferredLocal {
             expectation.policy = setting.policy(of: home.index)
             expectation.isOwn = { cloud.writer(tagged: $0) == name }

@@ -12,7 +12,7 @@ struct StoreState: Equatable {
     init(of store: Store) throws {
         (tables, outbox, lastSequence) = try store.read { transaction in
             (
-                try TablesDigest(transaction.reader).hash,
+                try TablesDigest(transaction.reader, hasContents: false).hash,
                 try OutboxFolder(transaction.reader).fold(recordsMax: .max),
                 try transaction.lastSequence
             )

@@ -22,6 +22,9 @@ final class DeviceClock: StoreClock {
 
     var milliseconds: Int64 { clock.milliseconds + state.withLock { $0.skewMilliseconds } }
 
+    /// The time of all devices.
+    var commonMilliseconds: Int64 { clock.milliseconds }
+
     var now: Date { Date(milliseconds: milliseconds) }
 
     func jump(to skewMilliseconds: Int64) {

@@ -27,18 +27,24 @@ final class DeviceConnection: RecordService {
         var violations: [String] = []
         var held: Planned<(request: HeldRequest, isDone: Bool)>?
         var interlude: Planned<@Sendable () async -> Void>?
+        var duringTransfer: (@Sendable () async -> Void)?
     }
 
     /// The process that has it.
     let process: Int
     private let service: any RecordService
     private let watch: ExchangeWatch
+    private let ledger: FileLedger
+    /// The common time.
+    private let milliseconds: @Sendable () -> Int64
     private let state = Locked(State())
 
-    init(_ service: any RecordService, process: Int, watch: ExchangeWatch) {
+    init(_ service: any RecordService, process: Int, home: SimulatedHome) {
         self.service = service
         self.process = process
-        self.watch = watch
+        (watch, ledger) = (home.watch, home.ledger)
+        let clock = home.clock
+        milliseconds = { clock.commonMilliseconds }
     }
 
     var isCrashed: Bool { state.withLock { $0.isCrashed } }
@@ -62,6 +68,11 @@ final class DeviceConnection: RecordService {
     /// Runs something in one of the next requests, before it is sent; not any more once that is nil.
     func setInterlude(at number: Int, _ body: (@Sendable () async -> Void)?) {
         state.withLock { $0.interlude = body.map { Planned(requests: number, what: $0) } }
+    }
+
+    /// Runs something before and after each transfer of a file.
+    func setDuringTransfer(_ body: (@Sendable () async -> Void)?) {
+        state.withLock { $0.duringTransfer = body }
     }
 
     private func check() throws(ServiceError) {
@@ -112,9 +123,56 @@ final class DeviceConnection: RecordService {
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
-        try await send { () async throws(ServiceError) in
-            try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+        let results: [ModificationResult]
+        do throws(ServiceError) {
+            results = try await send { () async throws(ServiceError) in
+                try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+            }
+        } catch {
+            // The service may have done it.
+            for modification in modifications {
+                ledger.settle(modification.recordName, isConflict: false)
+            }
+            throw error
         }
+        for (modification, result) in zip(modifications, results) {
+            ledger.settle(modification.recordName, isConflict: result.isConflict)
+        }
+        return results
+    }
+
+    func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID,
+        progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try check()
+        ledger.begin(path, field, zone, now: milliseconds())
+        await state.withLock(\.duringTransfer)?()
+        try check()
+        let file = try await service.upload(path, for: field, in: zone, progress: progress)
+        await state.withLock(\.duringTransfer)?()
+        try check()
+        ledger.end(path, field, zone, now: milliseconds())
+        return file
+    }
+
+    func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        try check()
+        let file = try await service.rereference(field, in: zone)
+        try check()
+        return file
+    }
+
+    func download(
+        _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) {
+        try check()
+        await state.withLock(\.duringTransfer)?()
+        try check()
+        try await service.download(asset, to: path, progress: progress)
+        try check()
     }
 
     func lookUpRecords(
@@ -176,5 +234,12 @@ final class DeviceConnection: RecordService {
             }
             state.lastToken = token
         }
+    }
+}
+
+extension ModificationResult {
+    /// Whether another version is on the service: what was sent may be sent again on top of that.
+    fileprivate var isConflict: Bool {
+        if case .failed(let error) = self { error.code == .conflict } else { false }
     }
 }

@@ -26,6 +26,10 @@ struct SimulatedDevice {
     private var life: ProcessLife
     /// Until this step it does not exchange.
     var offlineUntil = 0
+    /// Runs before and after each transfer of a file.
+    var duringTransfer: (@Sendable () async -> Void)? {
+        didSet { connection.setDuringTransfer(duringTransfer) }
+    }
 
     init(
         index: Int, home: SimulatedHome, service: SimulatedRecordService,
@@ -42,7 +46,7 @@ struct SimulatedDevice {
         self.configuration.selection = try selection.selection(of: schema)
         self.intermediary = intermediary
         store = try Self.open(home, schema)
-        connection = DeviceConnection(intermediary(service), process: index, watch: home.watch)
+        connection = DeviceConnection(intermediary(service), process: index, home: home)
         life = ProcessLife(connection)
         engine = SyncEngine(store: store, service: connection, configuration: self.configuration)
     }
@@ -118,13 +122,15 @@ struct SimulatedDevice {
         self.selection = selection ?? self.selection
         configuration.selection = try self.selection.selection(of: self.schema)
         store = try Self.open(home, self.schema)
+        home.ledger.forget()
         (engine, connection) = anotherEngine()
         life = ProcessLife(connection)
     }
 
     /// Another engine on the same store, and what it talks to.
     func anotherEngine() -> (SyncEngine, DeviceConnection) {
-        let connection = DeviceConnection(intermediary(service), process: index, watch: home.watch)
+        let connection = DeviceConnection(intermediary(service), process: index, home: home)
+        connection.setDuringTransfer(duringTransfer)
         return (
             SyncEngine(store: store, service: connection, configuration: configuration), connection
         )

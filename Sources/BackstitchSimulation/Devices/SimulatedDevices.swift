@@ -26,6 +26,12 @@ final class SimulatedDevices {
         self.story = story
     }
 
+    /// Where the stores are.
+    var folder: String { directory }
+
+    /// Lets time pass for all.
+    func passTime(milliseconds: Int64) { clock.advance(milliseconds: milliseconds) }
+
     subscript(index: Int) -> SimulatedDevice {
         get { all[index] }
         set { all[index] = newValue }
@@ -91,6 +97,8 @@ final class SimulatedDevices {
             atomicRequests: setting.isAtomic, recordsPerPass: setting.recordsPerPass,
             bytesPerPass: setting.bytesPerPass, clock: clock)
         configuration.debounceMilliseconds = 0
+        // One after another, so that a seed does the same each time.
+        configuration.transfersMax = 1
         return configuration
     }
 }

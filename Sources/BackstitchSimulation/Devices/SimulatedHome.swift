@@ -1,3 +1,7 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+
 /// Where a device has its store, and what is known of that store, whichever process uses it.
 final class SimulatedHome {
     /// The device whose own it is.
@@ -19,6 +23,14 @@ final class SimulatedHome {
     var datedThrough: UInt64 = 0
     /// The account of the log as of the last check.
     var account: LogAccount?
+    /// What is seen of the uploads of all processes on the store.
+    let ledger = FileLedger()
+    /// The hashes of the contents that were here at the last check.
+    var contents: Set<String> = []
+    /// Files that were added and that no record holds yet.
+    var added: [Asset] = []
+    /// Files that are open, with the hashes of their contents.
+    var readers: [(reader: AssetReader, content: String)] = []
 
     init(_ index: Int, directory: String, clock: DeviceClock) {
         self.index = index

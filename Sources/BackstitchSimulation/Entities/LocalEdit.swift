@@ -10,6 +10,8 @@ struct LocalEdit: Sendable {
     let schema: SimulatedSchema
     /// Whether a value may be larger than small services take.
     let mayBeLarge: Bool
+    /// Files that no record holds yet.
+    var files: [Asset] = []
 
     /// Does it, and tells what was done.
     func perform(_ transaction: borrowing WriteTransaction) throws -> [String] {
@@ -21,12 +23,13 @@ struct LocalEdit: Sendable {
             case .current: done.append(try step(transaction, &generator))
             case .old: done.append(try oldStep(transaction, &generator))
             case .keyed: done.append(try keyedStep(transaction, &generator))
+            case .files: done.append(try fileStep(transaction, &generator))
             }
         }
         return done
     }
 
-    private func step(
+    func step(
         _ transaction: borrowing WriteTransaction, _ generator: inout SeededGenerator
     ) throws -> String {
         let kind = generator.pick([RecordPool.Kind.folder, .note, .note, .note, .tag, .pair])
@@ -79,7 +82,8 @@ struct LocalEdit: Sendable {
             let partner = generator.chance(0.5) ? other : nil
             let pair = SimulatedPair(id: id, label: generator.text(), partner: partner)
             return "save pair \(name): \(try transaction.save(pair))"
-        case .badge, .holder, .seat: preconditionFailure("\(kind) has its own step.")
+        case .badge, .holder, .seat, .photo, .caption:
+            preconditionFailure("\(kind) has its own step.")
         }
     }
 
@@ -161,7 +165,7 @@ struct LocalEdit: Sendable {
     }
 
     /// The record; nil if there is none, or what there is can't be read as its type.
-    private func read<Model: Entity>(
+    func read<Model: Entity>(
         _ id: EntityID<Model>, _ transaction: borrowing WriteTransaction
     ) throws -> Model? {
         do {
@@ -171,7 +175,7 @@ struct LocalEdit: Sendable {
         }
     }
 
-    private func delete<Model: Entity>(
+    func delete<Model: Entity>(
         _ id: EntityID<Model>, _ transaction: borrowing WriteTransaction
     ) throws -> String {
         do {

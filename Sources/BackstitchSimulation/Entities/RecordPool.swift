@@ -12,15 +12,17 @@ struct RecordPool: Sendable {
         case badge
         case holder
         case seat
+        case photo
+        case caption
 
-        /// Those that have no unique attributes and refer to none that have.
+        /// Those that have no unique attributes and no files, and refer to none that have.
         static let plain: [Kind] = [.folder, .note, .tag, .pair]
     }
 
     /// The most names of a kind.
     static let namesMax = 12
 
-    /// How many notes are used; of other kinds half as many.
+    /// How many notes and photos are used; of other kinds half as many.
     var reach = 1
     /// The kinds that there are.
     let kinds: [Kind]
@@ -41,7 +43,7 @@ struct RecordPool: Sendable {
 
     /// One of the names of a kind that are used.
     func name(_ kind: Kind, _ generator: inout SeededGenerator) -> String {
-        let count = kind == .note ? reach : (reach + 1) / 2
+        let count = kind == .note || kind == .photo ? reach : (reach + 1) / 2
         return names[kind.rawValue][generator.below(min(count, Self.namesMax))]
     }
 

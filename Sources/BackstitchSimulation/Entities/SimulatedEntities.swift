@@ -70,3 +70,19 @@ import Foundation
     @Attribute(.unique) @Relationship(onDelete: .nullify) var badge: SimulatedBadge.ID?
     var label: String?
 }
+
+/// What holds files.
+@Entity struct SimulatedPhoto {
+    var id = ID()
+    var title: String
+    var image: Asset?
+    var pages: [Asset] = []
+    @Relationship(onDelete: .cascade) var folder: SimulatedFolder.ID?
+}
+
+/// What needs a record with files.
+@Entity struct SimulatedCaption {
+    var id = ID()
+    var text: String
+    @Relationship(onDelete: .deny) var photo: SimulatedPhoto.ID?
+}

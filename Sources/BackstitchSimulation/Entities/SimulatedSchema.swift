@@ -9,6 +9,8 @@ public enum SimulatedSchema: String, Hashable, Sendable, Codable, CaseIterable {
     case current
     /// Everything.
     case keyed
+    /// Everything but what has natural keys, and records that hold files.
+    case files
 
     var schema: StoreSchema {
         switch self {
@@ -20,12 +22,20 @@ public enum SimulatedSchema: String, Hashable, Sendable, Codable, CaseIterable {
             StoreSchema(
                 SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self,
                 SimulatedBadge.self, SimulatedHolder.self, SimulatedSeat.self)
+        case .files:
+            StoreSchema(
+                SimulatedFolder.self, SimulatedNote.self, SimulatedTag.self, SimulatedPair.self,
+                SimulatedPhoto.self, SimulatedCaption.self)
         }
     }
 
     /// The kinds of records that its applications and others make.
     var kinds: [RecordPool.Kind] {
-        self == .keyed ? RecordPool.Kind.allCases : RecordPool.Kind.plain
+        switch self {
+        case .old, .current: RecordPool.Kind.plain
+        case .keyed: RecordPool.Kind.plain + [.badge, .holder, .seat]
+        case .files: RecordPool.Kind.plain + [.photo, .photo, .caption]
+        }
     }
 }
 

@@ -14,10 +14,10 @@ public enum SimulatedSelection: String, Hashable, Sendable, Codable, CaseIterabl
     func selection(of schema: SimulatedSchema) throws -> SyncSelection {
         switch (self, schema) {
         case (.all, _): return .all
-        case (.someEntities, .current), (.someEntities, .keyed):
+        case (.someEntities, .current), (.someEntities, .keyed), (.someEntities, .files):
             return SyncSelection(SimulatedFolder.self, SimulatedNote.self)
         case (.someEntities, .old): return SyncSelection(OldFolder.self, OldNote.self)
-        case (.someNotes, .current), (.someNotes, .keyed):
+        case (.someNotes, .current), (.someNotes, .keyed), (.someNotes, .files):
             return try SyncSelection.all.pushing(
                 #Predicate<SimulatedNote> { !$0.isDone })
         case (.someNotes, .old):

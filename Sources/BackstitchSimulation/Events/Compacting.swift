@@ -24,9 +24,12 @@ struct Compacting {
         let crashes = mayCrash && choices.generator.chance(0.3)
         if crashes { devices[index].crashBeforeCommit(after: choices.generator.below(3)) }
         do {
-            let removed = try await store.compact(
-                through: horizon, operationsPerChunk: 1 + choices.generator.below(30)
-            ).removed
+            let perChunk = 1 + choices.generator.below(30)
+            let removed = try await FileChecks(
+                devices: devices, cloud: checks.service.cloud, story: story
+            ).collecting(index) {
+                try await store.compact(through: horizon, operationsPerChunk: perChunk).removed
+            }
             story.note("\(devices[index].name) compacts through \(horizon): \(removed) are gone")
         } catch let error where routine.isFullDisk(error, index) {
             story.note("\(devices[index].name) can't compact: \(error)")

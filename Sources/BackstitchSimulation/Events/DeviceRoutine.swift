@@ -12,12 +12,19 @@ struct DeviceRoutine {
     /// A transaction of the application.
     func edit(_ index: Int, isNested: Bool = false) async throws {
         guard !devices[index].isCrashed else { return }
-        let edit = choices.edit(devices[index].schema)
+        let edit = choices.edit(devices[index].schema, files: try await files(for: index))
         do {
             let done = try await devices[index].store.write { try edit.perform($0) }
             story.note("\(devices[index].name) edits: \(done.joined(separator: ", "))")
         } catch let error as StoreError where error.code == .notUnique {
             story.note("\(devices[index].name) can't edit: a value is there")
+        } catch let error as StoreError where error.code == .assetMissing {
+            // A file that was added before was collected.
+            let assets = devices[index].store.assets
+            guard edit.files.contains(where: { (try? assets.isHere($0)) != true }) else {
+                throw story.failure("\(devices[index].name) refuses a file that it has")
+            }
+            story.note("\(devices[index].name) can't edit: a file is gone")
         } catch let error where isFullDisk(error, index) {
             story.note("\(devices[index].name) can't edit: \(error)")
         } catch {
@@ -26,6 +33,36 @@ struct DeviceRoutine {
         }
         try checks.checkClock(index)
         if devices[index].isCrashed, !isNested { try await restart(index) }
+    }
+
+    /// Files for records: new ones, and those that were added before.
+    func files(for index: Int) async throws -> [Asset] {
+        guard devices[index].schema == .files else { return [] }
+        let files = try await addFiles(index, count: choices.generator.below(3))
+        defer { devices[index].home.added = [] }
+        return files + devices[index].home.added
+    }
+
+    /// Adds files that no record holds; fewer if the disk is full or the device crashes.
+    func addFiles(_ index: Int, count: Int) async throws -> [Asset] {
+        var added: [Asset] = []
+        for _ in 0..<count {
+            let bytes = SimulatedContent.bytes(choices.generator.below(SimulatedContent.count))
+            let middle = choices.generator.below(bytes.count + 1)
+            do {
+                added.append(
+                    try await devices[index].store.assets.add { file in
+                        try file.write(Array(bytes[..<middle]))
+                        try file.write(Array(bytes[middle...]))
+                    })
+            } catch let error where isFullDisk(error, index) {
+                story.note("\(devices[index].name) can't add a file: \(error)")
+            } catch {
+                guard devices[index].isCrashed else { throw error }
+                break
+            }
+        }
+        return added
     }
 
     /// A sync round.

@@ -15,6 +15,7 @@ struct FullDisk {
         guard !devices[index].isCrashed else { return }
         let disk = devices[index].home.disk
         disk.fill(after: commits)
+        devices[index].home.ledger.forget()
         story.note("\(devices[index].name)'s disk gets full after \(commits) commits")
         try await routine.edit(index)
         try await routine.exchange(index)
@@ -29,6 +30,7 @@ struct FullDisk {
             if refused > 0 { story.count(.fullDisk) }
             try await routine.restartCrashed()
         }
+        devices[index].home.ledger.forget()
         story.note("\(devices[index].name)'s disk has space")
         guard !devices[index].isCrashed else { return }
         try checks.check(index)

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchTesting
+import Foundation
 
 /// What happens while a request of a device is in flight.
 struct RequestEvents {
@@ -36,6 +37,59 @@ struct RequestEvents {
             try await happen(eventDuringRequest(isContended: isContended), info, index)
         } catch {
             story.keep(error)
+        }
+    }
+
+    /// Chooses whether something happens while a file is transferred, and what.
+    func happenDuringTransfer(of index: Int) async {
+        guard !choices.isCalm, !devices[index].isCrashed, !Task.isCancelled,
+            choices.generator.chance(setting.eventChance)
+        else { return }
+        do {
+            story.count(.eventDuringTransfer)
+            story.note("while \(devices[index].name) transfers a file:")
+            let other = choices.generator.below(devices.all.count)
+            switch choices.generator.below(8) {
+            case 0..<3:
+                try await routine.edit(index, isNested: true)
+                if choices.generator.chance(0.3) {
+                    try await compacting.compact(index, isNested: true)
+                }
+            case 3:
+                try await collectFiles(index)
+            case 4..<6:
+                guard devices.exchanging.count < 3, !devices.exchanging.contains(other),
+                    devices[other].home !== devices[index].home
+                else { return }
+                try await routine.edit(other, isNested: true)
+                try await routine.exchange(other, depth: 1)
+            case 6:
+                service.cloud.expireReceipts()
+                for device in devices.all { device.home.ledger.forget() }
+                service.cloud.expireAddresses()
+                service.cloud.collectFiles()
+                story.note("receipts and addresses end")
+            default:
+                guard setting.events.contains(.crash) else { return }
+                story.count(.crash)
+                story.note("\(devices[index].name) crashes in a transfer")
+                devices[index].crash()
+            }
+        } catch {
+            story.keep(error)
+        }
+    }
+
+    private func collectFiles(_ index: Int) async throws {
+        let store = devices[index].store
+        do {
+            try await FileChecks(devices: devices, cloud: service.cloud, story: story)
+                .collecting(index) {
+                    _ = try await store.assets.collect(addedBefore: .distantFuture)
+                }
+        } catch {
+            guard !routine.isFullDisk(error, index), !devices[index].isCrashed else { return }
+            throw error
         }
     }
 

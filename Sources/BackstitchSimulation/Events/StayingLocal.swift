@@ -10,7 +10,8 @@ struct StayingLocal {
 
     /// A transaction of the application that stays on the device.
     func editLocally(_ index: Int) async throws {
-        let edit = choices.edit(devices[index].schema, mayBeLarge: false)
+        let files = try await routine.files(for: index)
+        let edit = choices.edit(devices[index].schema, mayBeLarge: false, files: files)
         do {
             let done = try await devices[index].store.write(isLocalOnly: true) {
                 try edit.perform($0)
@@ -19,6 +20,8 @@ struct StayingLocal {
             story.note("\(devices[index].name) keeps: \(done.joined(separator: ", "))")
         } catch let error as StoreError where error.code == .unsynced {
             story.note("\(devices[index].name) can't keep what waits for the service")
+        } catch let error as StoreError where error.code == .assetMissing {
+            story.note("\(devices[index].name) can't keep a file that is gone")
         } catch let error as StoreError where error.code == .alreadyExists {
             story.note("\(devices[index].name) can't keep what hides an evicted record")
         } catch {
@@ -35,7 +38,7 @@ struct StayingLocal {
             do {
                 let isGone = try await devices[index].store.write {
                     switch schema {
-                    case .current, .keyed: try $0.evict(SimulatedNote.ID(note))
+                    case .current, .keyed, .files: try $0.evict(SimulatedNote.ID(note))
                     case .old: try $0.evict(OldNote.ID(note))
                     }
                 }
@@ -60,7 +63,7 @@ struct StayingLocal {
         do {
             let count: Int
             switch devices[index].schema {
-            case .current, .keyed:
+            case .current, .keyed, .files:
                 count = try await engine.fetchAgain(names.map { SimulatedNote.ID($0) })
             case .old: count = try await engine.fetchAgain(names.map { OldNote.ID($0) })
             }

@@ -67,4 +67,20 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case zoneMove
     /// Another client writes a value of a type that the devices do not know, or not yet.
     case unknownType
+    /// An upload of a file goes wrong.
+    case uploadCut
+    /// A download of a file goes wrong.
+    case downloadCut
+    /// All receipts of uploads end.
+    case receiptsExpire
+    /// All addresses for downloads end.
+    case addressesExpire
+    /// A device takes files off itself.
+    case fileEviction
+    /// A device removes files that nothing names.
+    case fileCollection
+    /// A device undoes a transaction.
+    case undo
+    /// Something happens while a file is transferred.
+    case eventDuringTransfer
 }

@@ -24,13 +24,15 @@ struct SimulationMix {
         case engine
         /// A device's application has another name of the zone.
         case zone
+        /// A device opens, evicts or collects files, or transfers go wrong.
+        case files
     }
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
         (.retryParked, 2), (.compact, 3), (.service, 6), (.renewal, 3), (.locality, 3),
         (.engine, 6),
-        (.zone, 2),
+        (.zone, 2), (.files, 0),
     ]
     /// The kinds of fault that a seed takes some of.
     var faults = FaultKind.allCases
@@ -58,6 +60,8 @@ struct SimulationMix {
     var policyChance = 0.15
     /// How likely a clock is far ahead once in a seed.
     var clockChance = 0.15
+    /// Whether an engine has to go on by itself in the end of some seeds.
+    var mayCheckLiveness = true
     /// How likely something happens in a request that changes records; half of it in others.
     var eventChance = 0.12
     /// The schema of the devices that have no older one.

@@ -19,6 +19,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case limits
     /// Records with natural keys, which become one if several devices make them.
     case naturalKeys
+    /// Records with files, whose transfers are cut.
+    case assets
 
     /// What it is, in a few words.
     public var summary: String {
@@ -31,6 +33,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
         case .crashes: "devices end at any moment"
         case .limits: "small requests and pages, values that are too large"
         case .naturalKeys: "records with unique values, made on several devices"
+        case .assets: "records with files, whose transfers are cut; eviction, collection, undo"
         }
     }
 
@@ -74,6 +77,21 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.schema = .keyed
             // A device does not merge what it does not have, or does not know to be unique.
             mix.events.subtract([.schemaChange, .selection, .eviction, .localOnlyEdit])
+        case .assets:
+            mix.setWeights([
+                .edit: 26, .exchange: 34, .files: 26, .fault: 6, .service: 2, .trouble: 6,
+                .compact: 4, .renewal: 0, .zone: 0,
+            ])
+            mix.schema = .files
+            mix.faults = FaultKind.ofNetworks + [.recordAssetMissing]
+            // A file that only the service had is gone with its zone.
+            mix.events.subtract([
+                .restore, .wipe, .zoneDeletedByClient, .schemaChange, .selection, .zoneMove,
+                .zoneRenamed, .reset,
+            ])
+            mix.sharingChance = 0.4
+            mix.eventChance = 0.15
+            mix.mayCheckLiveness = false
         }
         return mix
     }

@@ -30,6 +30,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
     var mayLoseZone: Bool
     /// Whether an engine has to go on by itself in the end.
     var checksLiveness: Bool
+    /// How the service takes files; nil if there are none.
+    package var fileService: SimulatedFileService?
 
     /// The bytes of a pass: if passes are small, half of the seeds also end them by bytes, within
     /// transactions.
@@ -80,12 +82,13 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         mayLoseZone =
             (generator.chance(mix.zoneLossChance) || isAsked)
             && events.contains(.zoneDeletedByClient)
-        checksLiveness = generator.chance(0.15)
+        checksLiveness = generator.chance(0.15) && mix.mayCheckLiveness
         chooseProcesses(&generator, mix)
         chooseSchemas(&generator, mix)
         chooseSelections(&generator, mix)
         var aside = generator.aside(0x706F_6C69_6379)
         choosePolicies(&aside, mix)
+        if mix.schema == .files { fileService = aside.pick(SimulatedFileService.allCases) }
     }
 
     /// Lets some devices be processes on the stores of others; at least two stores stay.
@@ -166,7 +169,7 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
 
     /// The schema of applications that have taken the last update.
     var newestSchema: SimulatedSchema {
-        devices.contains { $0.schema == .keyed } ? .keyed : .current
+        [.keyed, .files].first { schema in devices.contains { $0.schema == schema } } ?? .current
     }
 
     var limits: ServiceLimits {
@@ -188,6 +191,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         cloud.deletionsCarryType = deletionsCarryType
         cloud.wrapsLimitExceeded = wrapsLimitExceeded
         cloud.keepsVersions = true
+        cloud.resumesUploads = fileService != .apple
+        cloud.hasOpaqueChecksums = fileService == .apple
         return cloud
     }
 
@@ -209,5 +214,6 @@ extension SimulationSetting: CustomStringConvertible {
             + "\(conflictsCarryServerRecord), exists \(existsCarriesServerRecord), faults "
             + faults.map(\.rawValue).joined(separator: " ")
             + (mayRestore ? ", restores" : "") + (mayLoseZone ? ", zone losses" : "")
+            + (fileService.map { ", files as \($0.rawValue)" } ?? "")
     }
 }

@@ -19,8 +19,11 @@ struct ForeignEdit: Sendable {
         case .create(_, let type, let fields), .update(_, let type, _, let fields):
             let isRemoved = generator.chance(0.15)
             let kept = fields.filter { entry in
-                if case .reference = entry.value { return false }
-                return true
+                switch entry.value {
+                // Another client has uploaded no file.
+                case .reference, .asset, .list(_, of: .asset): false
+                default: true
+                }
             }
             var written: [String: ServiceValue] = ["mood": .string(generator.text())]
             // Now and then it writes what the device writes, all of it or a part.
@@ -81,6 +84,13 @@ struct ForeignEdit: Sendable {
             }
             let type = kind == .holder ? "SimulatedHolder" : "SimulatedSeat"
             change = .write(type: type, fields: fields)
+        case .photo:
+            fields["title"] = .string(generator.text())
+            if generator.chance(0.2) { fields["image"] = .null }
+            change = .write(type: "SimulatedPhoto", fields: fields)
+        case .caption:
+            fields["text"] = .string(generator.text())
+            change = .write(type: "SimulatedCaption", fields: fields)
         case .note:
             fields.merge(Self.note(&generator)) { $1 }
             change = .write(type: "SimulatedNote", fields: fields)

@@ -55,6 +55,10 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     /// The device's application starts with another name of the zone, and may ask its engine to take
     /// the store there.
     case renameZone(moves: Bool)
+    /// Something happens to files.
+    case files(FileAction)
+    /// One of the next transfers of the device goes wrong.
+    case cutTransfer(TransferTrouble)
 }
 
 /// What happens to an engine while one of its requests is under way.

@@ -74,6 +74,8 @@ extension SimulationStep {
             try require(trouble.request, 0...1_000_000, "The request")
             try require(trouble.replySteps, 0...SimulationScript.stepsMax, "The steps to the reply")
             try require(trouble.replyRequest, 0...1_000_000, "The request of the reply")
+        case .cutTransfer(let trouble):
+            try require(trouble.bytes, 0...1_000_000, "The bytes of a transfer")
         default: break
         }
     }

@@ -1,3 +1,4 @@
+import Backstitch
 import BackstitchTesting
 
 /// What is chosen within a step: it follows from the step's seed.
@@ -24,9 +25,11 @@ final class StepChoices {
     func name(_ kind: RecordPool.Kind) -> String { pool.name(kind, &generator) }
 
     /// A transaction of an application.
-    func edit(_ schema: SimulatedSchema, mayBeLarge: Bool = true) -> LocalEdit {
+    func edit(
+        _ schema: SimulatedSchema, mayBeLarge: Bool = true, files: [Asset] = []
+    ) -> LocalEdit {
         LocalEdit(
             seed: generator.next(), pool: pool, schema: schema,
-            mayBeLarge: mayBeLarge && self.mayBeLarge)
+            mayBeLarge: mayBeLarge && self.mayBeLarge, files: files)
     }
 }

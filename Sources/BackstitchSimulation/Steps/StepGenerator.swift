@@ -63,7 +63,27 @@ struct StepGenerator {
         case .locality: locality()
         case .engine: engine()
         case .zone: zone()
+        case .files: files()
         }
+    }
+
+    private mutating func files() -> SimulationAction {
+        guard setting.fileService != nil else { return .check }
+        if generator.chance(0.35) {
+            // Most files are small, so that many cuts are near their ends.
+            let bytes = generator.pick([
+                generator.below(12), generator.below(120), generator.below(1_200),
+                generator.below(12_000),
+            ])
+            let kind = generator.pick(TransferTrouble.Kind.allCases + [.cut, .cut])
+            let trouble = TransferTrouble(
+                kind, isUpload: generator.chance(0.6), bytes: bytes)
+            let event: SimulationFault = trouble.isUpload ? .uploadCut : .downloadCut
+            return setting.events.contains(event) ? .cutTransfer(trouble) : .check
+        }
+        let often: [FileAction] = [.open, .open, .open, .hold, .evict, .collect]
+        let action = generator.pick(FileAction.allCases + often)
+        return action.fault.map(setting.events.contains) ?? true ? .files(action) : .check
     }
 
     private mutating func engine() -> SimulationAction {
@@ -142,5 +162,19 @@ struct StepGenerator {
         let wipes = generator.chance(0.45)
         if wipes, setting.events.contains(.wipe) { return .wipe }
         return setting.events.contains(.restore) ? .restore : .wipe
+    }
+}
+
+extension FileAction {
+    /// What has to be allowed for it; nil if nothing has.
+    fileprivate var fault: SimulationFault? {
+        switch self {
+        case .open, .hold, .add, .collectOnService: nil
+        case .evict: .fileEviction
+        case .collect: .fileCollection
+        case .undo: .undo
+        case .expireReceipts: .receiptsExpire
+        case .expireAddresses: .addressesExpire
+        }
     }
 }

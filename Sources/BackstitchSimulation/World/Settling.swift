@@ -21,6 +21,7 @@ struct Settling {
         for index in devices.indices {
             devices[index].service.beforeRequest = nil
             devices[index].service.beforeReply = nil
+            devices[index].duringTransfer = nil
             devices[index].service.endFaults()
             devices[index].store.setCommitFault(nil)
             devices[index].offlineUntil = 0
@@ -83,6 +84,7 @@ struct Settling {
             let name = devices[index].name
             for record in try devices[index].engine.parked() {
                 count += 1
+                if round % 2 == 1 { try checkFilesAreGone(record, index) }
                 if round % 2 == 0 {
                     story.note("\(name) retries \(record.record.name): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
@@ -93,5 +95,20 @@ struct Settling {
             }
         }
         return count
+    }
+
+    /// A record is given up for its files only if the device does not have one of them.
+    private func checkFilesAreGone(_ parked: ParkedRecord, _ index: Int) throws {
+        guard parked.code == .assetMissing else { return }
+        let store = devices[index].store
+        let id = SimulatedPhoto.ID(parked.record.name.description)
+        let photo = try store.read { try $0.find(id) }
+        let assets = [photo?.image].compactMap(\.self) + (photo?.pages ?? [])
+        let here = Set(store.assets.folder.contents.map(\.text))
+        let isGone = assets.contains { !here.contains(SimulatedContent.hash(of: $0)) }
+        guard assets.isEmpty || isGone else {
+            throw story.failure(
+                "\(devices[index].name) gives up a record whose files it has", ["\(parked)"])
+        }
     }
 }

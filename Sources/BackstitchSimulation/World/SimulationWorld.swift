@@ -25,6 +25,7 @@ actor SimulationWorld {
     private let moves: ZoneMoves
     private let requests: RequestEvents
     private let engines: EngineTroubles
+    private let files: FileEvents
 
     init(_ script: SimulationScript, options: SimulationOptions) {
         self.script = script
@@ -57,6 +58,9 @@ actor SimulationWorld {
             devices: devices, choices: choices, setting: setting, story: story, routine: routine,
             service: service, compacting: compacting)
         engines = EngineTroubles(setting, routine, renewing)
+        files = FileEvents(
+            devices: devices, choices: choices, cloud: cloud, story: story, checks: checks,
+            files: FileChecks(devices: devices, cloud: cloud, story: story), routine: routine)
     }
 
     func run() async -> SimulationResult {
@@ -107,6 +111,12 @@ actor SimulationWorld {
         }
         devices[index].service.beforeRequest = hook
         devices[index].service.beforeReply = hook
+        guard script.setting.fileService != nil else { return }
+        devices[index].duringTransfer = { [weak self] in await self?.happenDuringTransfer(index) }
+    }
+
+    private func happenDuringTransfer(_ index: Int) async {
+        await requests.happenDuringTransfer(of: index)
     }
 
     private func happen(during info: RequestInfo, of index: Int) async {
@@ -145,6 +155,8 @@ actor SimulationWorld {
         case .takeSchema(let schema): try await renewing.takeSchema(schema, index)
         case .reset(let reset): try await renewing.reset(reset, index)
         case .renameZone(let moves): try await self.moves.rename(index, moves: moves)
+        case .files(let action): try await files.perform(action, index)
+        case .cutTransfer(let trouble): files.cut(trouble, index)
         case .disturb(let trouble): try await engines.disturb(trouble, index)
         case .foreignEdit: service.foreignEdit(.foreignEdit)
         case .deleteZone: service.deleteZone()

@@ -40,6 +40,12 @@ extension StoreAssets {
             }
             bytes.forEach { removed.note(bytes: $0) }
         }
+        try store.read { transaction in
+            try folder.emptyPartial { content in
+                let standing = ContentStanding(content, transaction.reader)
+                return try standing.isHeld && !standing.isHere(folder)
+            }
+        }
         try await forgetOldReceipts()
         return removed
     }
@@ -53,12 +59,14 @@ extension StoreAssets {
         let limit = store.configuration.clock.milliseconds - Self.receiptMilliseconds
         let old = try store.read { transaction in
             var names: [String] = []
-            try transaction.reader.meta.visit(Self.receiptPrefix) { name, bytes in
-                let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
-                if let receipt, receipt.until > 0, receipt.until < limit {
-                    names.append(Self.receiptPrefix + name)
+            for prefix in [Self.receiptPrefix, Self.addressPrefix] {
+                try transaction.reader.meta.visit(prefix) { name, bytes in
+                    let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
+                    if let receipt, receipt.until > 0, receipt.until < limit {
+                        names.append(prefix + name)
+                    }
+                    return true
                 }
-                return true
             }
             return names
         }
@@ -70,6 +78,8 @@ extension StoreAssets {
 
     /// What the names of receipts of uploads begin with in `meta`.
     package static let receiptPrefix = "receipt."
+    /// What the names of addresses of uploads begin with.
+    package static let addressPrefix = "address."
     /// How long a receipt that ended stays.
     private static let receiptMilliseconds: Int64 = 86_400_000
 
@@ -141,6 +151,11 @@ extension StoreAssets {
     /// - Complexity: O(*n*) in the bytes of all contents.
     public func verify() async throws -> AssetVerification {
         try await verify(movesCorrupt: true) { _, _ in }
+    }
+
+    /// Compares as ``verify()`` does, and changes nothing.
+    package func examine() async throws -> AssetVerification {
+        try await verify(movesCorrupt: false) { _, _ in }
     }
 
     /// As ``verify()``, with a choice.

@@ -9,7 +9,7 @@ import Glibc
 /// |---|---|
 /// | `blobs/ab/abcd…` | a content, whole and on disk |
 /// | `blobs/incoming/…` | a content that is being added; locked by who writes it |
-/// | `blobs/partial/…` | the beginning of a content that is being downloaded |
+/// | `blobs/partial/…` | the beginning of a content that is being downloaded; locked by who does |
 /// | `blobs/corrupt/…` | what was found to be another content than its name says |
 package struct ContentFolder: Sendable {
     private let root: String
@@ -22,9 +22,6 @@ package struct ContentFolder: Sendable {
 
     /// The place of a content, whether it is there or not.
     package func path(_ content: ContentKey) -> String { folder(content) + "/" + content.text }
-
-    /// The place of the beginning of a content.
-    package func partialPath(_ content: ContentKey) -> String { partial + "/" + content.text }
 
     private func folder(_ content: ContentKey) -> String { root + "/" + content.text.prefix(2) }
 
@@ -55,20 +52,46 @@ package struct ContentFolder: Sendable {
     /// Begins a file for a content that is not known yet, locked for whoever has the descriptor.
     func beginIncoming() throws -> (path: String, descriptor: Int32) {
         try prepare()
+        return try begin(in: incoming)
+    }
+
+    /// Begins a file with a name that no other has, locked for whoever has the descriptor.
+    private func begin(in folder: String) throws -> (path: String, descriptor: Int32) {
         while true {
-            var template = Array((incoming + "/XXXXXX").utf8CString)
+            var template = Array((folder + "/XXXXXX").utf8CString)
             let descriptor = mkstemp(&template)
-            guard descriptor >= 0 else { throw Self.failure("begin a file in '\(incoming)'") }
+            guard descriptor >= 0 else { throw Self.failure("begin a file in '\(folder)'") }
             let path = String(
                 decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            var (own, named) = (stat(), stat())
             // Whoever empties the folder may have taken the lock in between, and removed the file.
-            if flock(descriptor, LOCK_EX) == 0, fstat(descriptor, &own) == 0,
-                stat(path, &named) == 0, own.st_ino == named.st_ino
-            {
+            if flock(descriptor, LOCK_EX) == 0, Self.isNamed(path, descriptor) {
                 return (path, descriptor)
             }
+            close(descriptor)
+        }
+    }
+
+    /// Whether a path is still that of an open file.
+    private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
+        var (own, named) = (stat(), stat())
+        return fstat(descriptor, &own) == 0 && stat(path, &named) == 0
+            && own.st_ino == named.st_ino
+    }
+
+    /// Takes the beginning of a content, which is made if there is none, for whoever has the descriptor. Another
+    /// process may have it: then a new file is begun.
+    package func beginPartial(_ content: ContentKey) throws -> (path: String, descriptor: Int32) {
+        try prepare()
+        let path = partial + "/" + content.text
+        while true {
+            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard descriptor >= 0 else { throw Self.failure("begin the file '\(path)'") }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                close(descriptor)
+                return try begin(in: partial)
+            }
+            if Self.isNamed(path, descriptor) { return (path, descriptor) }
             close(descriptor)
         }
     }
@@ -165,13 +188,25 @@ package struct ContentFolder: Sendable {
 
     /// Removes what writers left that have ended; those that go on keep their files.
     func emptyIncoming() {
-        for name in Self.names(in: incoming) {
-            let path = incoming + "/" + name
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-            guard descriptor >= 0 else { continue }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
-            close(descriptor)
+        for name in Self.names(in: incoming) { removeUnlocked(incoming + "/" + name) }
+    }
+
+    /// Removes the beginnings of contents that are of no use any more. One that is being downloaded stays.
+    ///
+    /// - Parameter isWanted: Whether a content is still wanted.
+    func emptyPartial(_ isWanted: (ContentKey) throws -> Bool) rethrows {
+        for name in Self.names(in: partial) {
+            // Others than those named by a content are not gone on with.
+            if let hash = ContentHash.bytes(name), try isWanted(ContentKey(hash: hash)) { continue }
+            removeUnlocked(partial + "/" + name)
         }
+    }
+
+    private func removeUnlocked(_ path: String) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+        close(descriptor)
     }
 
     // MARK: Reading
@@ -187,6 +222,9 @@ package struct ContentFolder: Sendable {
 
     /// The files that are no whole contents: those that are being added, or were.
     package var incomingCount: Int { Self.names(in: incoming).count }
+
+    /// How many contents have a beginning here.
+    package var partialCount: Int { Self.names(in: partial).count }
 
     /// When a content was put in its place, in milliseconds since 1970; nil if it is not here.
     func changedMilliseconds(_ content: ContentKey) -> Int64? {

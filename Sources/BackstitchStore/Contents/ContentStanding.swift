@@ -72,9 +72,10 @@ package struct ContentStanding {
             for key in try keys {
                 try ContentReferences(reader).visit(key) { sequence in
                     visited += 1
-                    guard visited <= Self.operationsMax, let (_, row) = try record(of: sequence)
+                    guard visited <= Self.operationsMax, let (_, row) = try record(of: sequence),
+                        try !isLocalOnly(sequence)
                     else {
-                        isNeeded = visited > Self.operationsMax
+                        isNeeded = try visited > Self.operationsMax || isLocalOnly(sequence)
                         return !isNeeded
                     }
                     if row.isDirty { isNeeded = sequence > row.syncedSequence }
@@ -108,6 +109,11 @@ package struct ContentStanding {
             }
             guard goesOn else { return }
         }
+    }
+
+    /// Whether the service was not to hear of an operation: it does not have what that names.
+    private func isLocalOnly(_ sequence: UInt64) throws -> Bool {
+        try reader.log.withOperation(sequence, verifies: false) { $0.origin == .localOnly } ?? false
     }
 
     /// The record of an operation, and its row; nil if it has none.

@@ -35,8 +35,11 @@ package struct TablesDigest: Equatable {
     /// A hash of all keys and values.
     package private(set) var hash: UInt64 = 0
     package private(set) var entries = 0
+    private let hasContents: Bool
 
-    package init(_ reader: TableReader) throws {
+    /// - Parameter hasContents: Whether the index of contents counts, of which a compaction takes a part.
+    package init(_ reader: TableReader, hasContents: Bool = true) throws {
+        self.hasContents = hasContents
         for entity in reader.access.entitiesWithRows {
             guard let rows = reader.access.rows(of: entity) else { continue }
             try add(rows, TableKey.rowPrefix(entity), reader)
@@ -54,6 +57,8 @@ package struct TablesDigest: Equatable {
         var digest = self
         try reader.access.withCursor(in: database) { cursor in
             while try cursor.next() {
+                let isOfContents = prefix.isEmpty && cursor.key.first == TableKey.contents
+                if isOfContents, !hasContents { continue }
                 digest.hash = Checksum.xxh64(cursor.key, seed: digest.hash)
                 digest.hash = Checksum.xxh64(cursor.value, seed: digest.hash)
                 digest.entries += 1

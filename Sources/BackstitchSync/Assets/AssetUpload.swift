@@ -48,3 +48,11 @@ struct AssetReceipt: Hashable, Sendable, Codable {
             wrappingKey: wrappingKey, receipt: receipt)
     }
 }
+
+/// Where an upload goes that was not sent to the end.
+struct UploadAddress: Codable {
+    var address: String
+    var zone: String
+    /// When it ends, in milliseconds since 1970.
+    var until: Int64
+}

@@ -13,10 +13,15 @@ struct ReceiptBook {
         (self.reader, self.zone, self.now) = (reader, zone, now)
     }
 
-    fileprivate static func name(_ asset: Asset, _ recordName: String, _ fieldName: String)
-        -> String?
-    {
-        ContentKey(asset).map {
+    /// What names a content here: its hash if that is known, whatever the asset tells.
+    private func key(_ asset: Asset) throws -> ContentKey? {
+        try reader.meta.content(of: asset) ?? ContentKey(asset)
+    }
+
+    fileprivate func name(
+        _ asset: Asset, _ recordName: String, _ fieldName: String
+    ) throws -> String? {
+        try key(asset).map {
             StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)"
         }
     }
@@ -25,13 +30,29 @@ struct ReceiptBook {
     fileprivate func receipt(
         _ asset: Asset, _ recordName: String, _ fieldName: String
     ) throws -> AssetReceipt? {
-        guard let name = Self.name(asset, recordName, fieldName),
+        guard let name = try name(asset, recordName, fieldName),
             let bytes = try reader.meta.value(name),
             // What can't be read is uploaded again.
             let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
             receipt.zone == zone
         else { return nil }
         return receipt
+    }
+
+    /// Where an upload was begun that may still be gone on with; nil if nowhere.
+    func address(of upload: AssetUpload) throws -> String? {
+        guard let name = try addressName(upload), let bytes = try reader.meta.value(name),
+            let address = try? JSONDecoder().decode(UploadAddress.self, from: Data(bytes)),
+            address.zone == zone, address.until > now
+        else { return nil }
+        return address.address
+    }
+
+    fileprivate func addressName(_ upload: AssetUpload) throws -> String? {
+        try key(upload.asset).map {
+            StoreAssets.addressPrefix
+                + "\($0.text).\(upload.field.fieldName).\(upload.field.recordName)"
+        }
     }
 
     /// What a field is to be set to on the service.
@@ -51,11 +72,16 @@ struct ReceiptBook {
         guard !assets.isEmpty else { return nil }
         var files: [ServiceValue] = []
         var uploads: [AssetUpload] = []
+        var contents: Set<ContentKey> = []
         for asset in assets {
             let receipt = try receipt(asset, recordName, fieldName)
             if let failure = receipt?.failure { return .refused(failure) }
             if let receipt, receipt.until > now {
                 files.append(.asset(receipt.file))
+                continue
+            }
+            // The same content twice in a list is sent once.
+            guard let content = try key(asset), contents.insert(content).inserted else {
                 continue
             }
             let field = AssetField(
@@ -77,20 +103,36 @@ struct ReceiptWriter {
     /// Keeps what came of an upload.
     func keep(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
         let field = upload.field
-        guard let name = ReceiptBook.name(upload.asset, field.recordName, field.fieldName) else {
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
+        guard let name = try book.name(upload.asset, field.recordName, field.fieldName) else {
             return
         }
         var receipt = receipt
-        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
         let old = try book.receipt(upload.asset, field.recordName, field.fieldName)
         // Only a push that goes well, or an edit, begins anew.
         if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
         try log.setMeta(name, try receipt.sortedJSON())
+        if let name = try book.addressName(upload) { try log.deleteMeta(name) }
+    }
+
+    /// Keeps where an upload goes.
+    func keep(address: String, until: Int64, of upload: AssetUpload) throws {
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
+        guard let name = try book.addressName(upload) else { return }
+        let kept = UploadAddress(address: address, zone: upload.zone, until: until)
+        try log.setMeta(name, try kept.sortedJSON())
     }
 
     /// Uses up the receipts for what was pushed of a record.
     func useUp(_ change: PendingChange) throws {
         for (name, _) in try receipts(of: change, zone: nil) { try log.deleteMeta(name) }
+    }
+
+    /// Forgets why files of a record can't be uploaded: it was told, and is tried again when somebody asks for it.
+    func forgetRefusals(_ change: PendingChange) throws {
+        for (name, receipt) in try receipts(of: change, zone: nil) where receipt.failure != nil {
+            try log.deleteMeta(name)
+        }
     }
 
     /// Drops the receipts for what was pushed of a record, because the service refused one.
@@ -120,12 +162,13 @@ struct ReceiptWriter {
         }
         var found: [(name: String, receipt: AssetReceipt)] = []
         let recordName = change.key.name.description
+        let book = ReceiptBook(log.reader, zone: zone ?? "", now: 0)
         for (field, value) in fields {
             guard let attribute = log.catalog.table(change.entity)?.attribute(field) else {
                 continue
             }
             for asset in value.assets {
-                guard let name = ReceiptBook.name(asset, recordName, attribute.name),
+                guard let name = try book.name(asset, recordName, attribute.name),
                     let bytes = try log.reader.meta.value(name),
                     let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
                     zone == nil || receipt.zone == zone

@@ -27,6 +27,16 @@ extension SimulatedCloud {
         }
     }
 
+    /// The checksums of the files that the server keeps, and of those that records hold.
+    package var fileChecksums: (kept: Set<String>, held: Set<String>) {
+        state.withLock { (Set($0.files.contents.keys), $0.heldChecksums) }
+    }
+
+    /// The checksum that a server gives to a content.
+    package static func fileChecksum(of bytes: [UInt8], isOpaque: Bool) -> String {
+        SimulatedFiles.checksum(of: bytes, opaque: isOpaque)
+    }
+
     /// Has no receipt of an upload that was given out so far be good any more.
     public func expireReceipts() { state.withLock { $0.files.expireReceipts() } }
 

@@ -9,6 +9,12 @@ struct SimulatedFiles: Sendable {
         var zone: ZoneID
         var recordName: String
         var fieldName: String
+
+        /// Whether what was made for this place may be used for another one; without the name of a record it
+        /// may be for all of the zone.
+        func includes(_ other: Place) -> Bool {
+            self == other || recordName.isEmpty && user == other.user && zone == other.zone
+        }
     }
 
     private struct Receipt: Sendable {
@@ -68,6 +74,16 @@ struct SimulatedFiles: Sendable {
             fileChecksum: checksum, size: Int64(bytes.count), receipt: receipt)
     }
 
+    /// A receipt for a file that a record of a zone holds; nil if its content is gone.
+    mutating func rereference(_ checksum: String, in zone: Place, now: Int64) -> ServiceAsset? {
+        guard let bytes = contents[checksum] else { return nil }
+        numbers += 1
+        let receipt = "receipt-\(numbers)"
+        receipts[receipt] = Receipt(
+            place: zone, checksum: checksum, end: now + Self.lifeMilliseconds)
+        return ServiceAsset(fileChecksum: checksum, size: Int64(bytes.count), receipt: receipt)
+    }
+
     /// Drops what came of an upload that was cut.
     mutating func forgetPart(_ place: Place) { parts[place] = nil }
 
@@ -84,7 +100,8 @@ struct SimulatedFiles: Sendable {
     func stored(_ value: ServiceValue, for place: Place, now: Int64) -> ServiceValue? {
         switch value {
         case .asset(let file):
-            guard let receipt = file.receipt.flatMap({ receipts[$0] }), receipt.place == place,
+            guard let receipt = file.receipt.flatMap({ receipts[$0] }),
+                receipt.place.includes(place),
                 receipt.end > now, let bytes = contents[receipt.checksum]
             else { return nil }
             return .asset(

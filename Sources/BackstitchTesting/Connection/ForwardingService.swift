@@ -70,6 +70,20 @@ extension ForwardingService {
         try await service.upload(path, for: field, in: zone, progress: progress)
     }
 
+    package func upload(
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
+    ) async throws(ServiceError) -> ServiceAsset {
+        try await service.upload(
+            path, for: field, in: zone, from: address, began: began, progress: progress)
+    }
+
+    package func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        try await service.rereference(field, in: zone)
+    }
+
     package func download(
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) {

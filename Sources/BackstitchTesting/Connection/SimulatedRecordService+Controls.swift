@@ -64,6 +64,7 @@ extension SimulatedRecordService {
     public func endFaults() {
         state.withLock { state in
             state.plan = FaultPlan()
+            (state.uploadFaults, state.downloadFaults) = ([], [])
             if state.awayRequests != nil {
                 state.awayRequests = nil
                 state.switchUser(to: state.homeUser)

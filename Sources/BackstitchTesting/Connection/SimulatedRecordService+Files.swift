@@ -66,6 +66,27 @@ extension SimulatedRecordService {
         return asset
     }
 
+    /// A receipt for a file that a field holds.
+    public func rereference(
+        _ field: AssetField, in zone: ZoneID
+    ) async throws(ServiceError) -> ServiceAsset? {
+        guard let user = state.withLock(\.user) else {
+            throw ServiceError(.notAuthenticated, "no user is signed in")
+        }
+        let zone = ZoneID(zone.zoneName)
+        let now = cloud.clock?.milliseconds
+        return cloud.state.withLock { state in
+            if let now { state.stamp.milliseconds = now }
+            let record = state.databases[user]?.zones[zone]?.record(named: field.recordName)
+            guard case .asset(let file)? = record?.fields[field.fieldName],
+                let checksum = file.fileChecksum
+            else { return nil }
+            let place = SimulatedFiles.Place(
+                user: user, zone: zone, recordName: "", fieldName: "")
+            return state.files.rereference(checksum, in: place, now: state.stamp.milliseconds)
+        }
+    }
+
     /// Downloads the content of an asset; what is there is gone on with.
     public func download(
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
