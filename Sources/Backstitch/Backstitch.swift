@@ -31,6 +31,7 @@
 @_exported public import struct BackstitchStore.AssetUsage
 @_exported public import struct BackstitchStore.AssetVerification
 @_exported public import class BackstitchStore.AssetWriter
+@_exported public import struct BackstitchStore.DataMigration
 @_exported public import class BackstitchStore.Store
 @_exported public import struct BackstitchStore.StoreAssets
 @_exported public import protocol BackstitchCore.StoreClock

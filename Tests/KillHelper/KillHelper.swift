@@ -11,7 +11,7 @@ import Glibc
 /// Its arguments are the path of the store and the number of its first writer. With a third one,
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
 /// can't be. With `plain` instead it does not keep the views up; with `files` it writes files, see
-/// ``FileWriter``.
+/// ``FileWriter``; with `migrate` it makes data migrations, see ``Migrations``.
 @main struct KillHelper {
     static let writers = 4
 
@@ -22,6 +22,7 @@ import Glibc
         if mode == "files" {
             return try await FileWriter(arguments[1], number: first) { acknowledge($0) }.run()
         }
+        if mode == "migrate" { return try await Migrations.make(in: arguments[1]) }
         let isSharing = mode == "shared"
         let store = try Store(
             at: arguments[1], schema: StoreSchema(Item.self),
@@ -141,7 +142,7 @@ import Glibc
     }
 
     /// One line in one call, so that lines of writers don't mix.
-    private static func acknowledge(_ line: String) {
+    static func acknowledge(_ line: String) {
         var line = line
         line.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) }
     }

@@ -19,6 +19,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case limits
     /// Records with natural keys, which become one if several devices make them.
     case naturalKeys
+    /// Applications of mixed versions change all records once, each on its devices.
+    case migrations
 
     /// What it is, in a few words.
     public var summary: String {
@@ -31,6 +33,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
         case .crashes: "devices end at any moment"
         case .limits: "small requests and pages, values that are too large"
         case .naturalKeys: "records with unique values, made on several devices"
+        case .migrations: "mixed versions of applications, with data migrations"
         }
     }
 
@@ -74,6 +77,10 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.schema = .keyed
             // A device does not merge what it does not have, or does not know to be unique.
             mix.events.subtract([.schemaChange, .selection, .eviction, .localOnlyEdit])
+        case .migrations:
+            mix.setWeights([.migration: 14, .edit: 40, .trouble: 10, .fault: 6, .service: 2])
+            mix.schemaChance = 0.5
+            mix.sharingChance = 0.4
         }
         return mix
     }
