@@ -11,12 +11,15 @@
 @_exported public import enum BackstitchCore.DeleteRule
 @_exported public import protocol BackstitchCore.Entity
 @_exported public import struct BackstitchCore.EntityID
+@_exported public import struct BackstitchCore.EntityIndex
 @_exported public import struct BackstitchCore.EntitySchema
 @_exported public import protocol BackstitchCore.EnumAttributeValue
 @_exported public import struct BackstitchCore.GeoLocation
 @_exported public import protocol BackstitchCore.OrderedAttributeValue
 @_exported public import enum BackstitchCore.PositionKey
 @_exported public import struct BackstitchCore.StoreSchema
+@_exported public import protocol BackstitchCore.TextAttributeValue
+@_exported public import enum BackstitchCore.TextComparison
 @_exported public import struct BackstitchCore.ToMany
 @_exported public import struct BackstitchCore.Upcaster
 
@@ -50,6 +53,8 @@
 
 // MARK: Queries
 
+@_exported public import protocol BackstitchCore.DateAttributeValue
+@_exported public import struct BackstitchCore.DatePeriod
 @_exported public import struct BackstitchCore.GroupKeys
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
@@ -59,6 +64,7 @@
 @_exported public import struct BackstitchCore.QueryCursor
 @_exported public import struct BackstitchCore.QueryError
 @_exported public import struct BackstitchStore.QueryPage
+@_exported public import struct BackstitchStore.QuerySection
 @_exported public import struct BackstitchStore.IncludedRecords
 @_exported public import struct BackstitchStore.IncludedReferrers
 

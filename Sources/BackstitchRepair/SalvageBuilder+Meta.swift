@@ -37,7 +37,7 @@ extension SalvageBuilder {
             let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
             for bytes in stored.compactMap({ $0 }) + loose.reversed() {
                 if var catalog = try? CatalogCoding.decode(bytes) {
-                    catalog.formatVersion = Catalog.formatVersion
+                    catalog.settleFormatVersion()
                     return catalog
                 }
             }

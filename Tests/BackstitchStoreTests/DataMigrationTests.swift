@@ -17,7 +17,8 @@ import Threading
 @Suite struct DataMigrationTests {
     /// Makes every age one more, so that a second time shows, and counts its calls.
     private static func older(
-        _ calls: Locked<[String]> = Locked([]), inPartsOf count: Int = 3, failsAt name: String? = nil
+        _ calls: Locked<[String]> = Locked([]), inPartsOf count: Int = 3,
+        failsAt name: String? = nil
     ) -> DataMigration {
         DataMigration("older", each: Employee.self, inPartsOf: count) { transaction, employee in
             calls.withLock { $0.append(employee.name) }
@@ -65,7 +66,7 @@ import Threading
         for _ in 0..<3 {
             let store = try folder.open(configuration: Self.configuration(named, Self.older()))
             #expect(try Self.ages(store) == Array(repeating: 1, count: 7))
-            heads.append(try store.read(\.lastSequence))
+            heads.append(try store.read { try $0.lastSequence })
             try await store.expectConsistent()
             store.close()
         }
@@ -83,7 +84,7 @@ import Threading
         let folder = try Self.folder(2)
         let store = try folder.open(configuration: Self.configuration(Self.older()))
         let entries = try store.read { try $0.history(of: Employee.ID("a")) }
-        #expect(entries.map(\.context) == ["", "Data migration 'older'"])
+        #expect(Set(entries.map(\.context)) == ["", "Data migration 'older'"])
         let record = try #require(try store.dataMigrations().first)
         #expect(record.name == "older" && record.recordCount == 2 && record.date != nil)
     }
@@ -154,7 +155,9 @@ import Threading
             let configuration = Self.configuration(
                 Self.older(inPartsOf: 1 + round % 4),
                 DataMigration("count") { transaction in
-                    var node = try transaction.find(Department.self, "n") ?? Department(id: "n", name: "", budget: 0)
+                    var node =
+                        try transaction.find(Department.self, "n")
+                        ?? Department(id: "n", name: "", budget: 0)
                     node.budget = (node.budget ?? 0) + 1
                     try transaction.save(node)
                 })
@@ -178,7 +181,9 @@ import Threading
         try store.repeatDataMigration(named: "once")
         #expect(try Self.ages(store) == [2, 2, 2])
         #expect(
-            try store.read { try $0.fetch(Query<Employee>()).map(\.email) } == ["a!!", "b!!", "c!!"])
+            try store.read { try $0.fetch(Query<Employee>()).map(\.email) } == [
+                "a!!", "b!!", "c!!",
+            ])
         #expect(try store.dataMigrations().allSatisfy { $0.date != nil })
         let error = #expect(throws: StoreError.self) {
             try store.repeatDataMigration(named: "other")
@@ -231,8 +236,7 @@ import Threading
             let error = #expect(throws: StoreError.self) {
                 try folder.open(configuration: Self.configuration(Self.older()))
             }
-            #expect(error?.code == .migrationFailed)
-            #expect((error?.cause as? StoreError)?.code == code)
+            #expect(error?.code == code)
         }
     }
 
@@ -240,7 +244,8 @@ import Threading
         let keys = [RecordKey("a"), RecordKey(UUID().uuidString), nil]
         for last in keys {
             let state = DataMigrationState(
-                .underWay(last: last, end: RecordKey("ende")), milliseconds: -5, recordCount: 1 << 40)
+                .underWay(last: last, end: RecordKey("ende")), milliseconds: -5,
+                recordCount: 1 << 40)
             #expect(DataMigrationState(state.bytes) == state)
             #expect(DataMigrationState(state.bytes.dropLast(1)) == nil || last == nil)
         }

@@ -6,8 +6,10 @@ public import Foundation
 /// stay readable. Whatever the service delivered and no schema declares is numbered too: its values
 /// are kept like any other and appear when a schema declares them.
 public struct Catalog: Hashable, Sendable, Codable {
-    /// The version of the store's format.
+    /// The version of the store's format, unless an entity has an index of several attributes or of folded texts.
     public static let formatVersion = 2
+    /// The version of the format with such indexes, which programs before it don't keep up.
+    public static let indexesFormatVersion = 3
 
     /// The version of the format that wrote the store.
     public var formatVersion: Int
@@ -47,6 +49,9 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
     public internal(set) var isDeclared: Bool
     /// The attributes in order of their field ids.
     public internal(set) var attributes: [CatalogAttribute]
+    /// The indexes that the schema declares apart from an attribute, in the order of their numbers; left out if there are
+    /// none.
+    package var indexes: [CatalogIndex]?
     /// Whether the schema changed since all records were asked whether it can read them.
     package var needsExamination: Bool?
     /// Whether the last examination left out records that can't be marked yet, because they are
@@ -154,6 +159,9 @@ extension Catalog {
         for position in entities[index].attributes.indices {
             entities[index].attributes[position].isBuilding = nil
         }
+        for position in (entities[index].indexes ?? []).indices {
+            entities[index].indexes?[position].isBuilding = nil
+        }
     }
 
     /// Notes whether the examination left out records that can't be marked yet.
@@ -174,5 +182,15 @@ extension Catalog {
             guard attribute.isDeclared, attribute.schema?.isIndexed == true else { continue }
             entities[index].attributes[position].isBuilding = true
         }
+        for position in (entities[index].indexes ?? []).indices {
+            entities[index].indexes?[position].isBuilding = true
+        }
+    }
+
+    /// Takes the version of the format that the indexes need.
+    package mutating func settleFormatVersion() {
+        formatVersion =
+            entities.contains { $0.indexes != nil }
+            ? Self.indexesFormatVersion : Self.formatVersion
     }
 }

@@ -69,11 +69,11 @@ package enum CatalogCoding {
             throw StoreError(
                 .damaged, "The store's catalog can't be read. Restore the store from a backup.")
         }
-        guard version.formatVersion <= Catalog.formatVersion else {
+        guard version.formatVersion <= Catalog.indexesFormatVersion else {
             throw StoreError(
                 .newerFormat,
                 "The store has format version \(version.formatVersion), and this program reads up "
-                    + "to \(Catalog.formatVersion). Update the program. Without its update, export the "
+                    + "to \(Catalog.indexesFormatVersion). Update the program. Without its update, export the "
                     + "store with the program that wrote it, and import that into a new one here.")
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),

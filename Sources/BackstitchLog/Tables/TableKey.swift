@@ -9,6 +9,7 @@ package import BackstitchCore
 /// |---|---|---|
 /// | rows | `01`, entity (2), record key | row |
 /// | indexes | `02`, entity (2), field (2), ordered value, record key | empty |
+/// | compound indexes | `08`, entity (2), index (2), ordered values, record key | empty |
 /// | inverse indexes | `03`, entity (2), field (2), target's key, record key | empty |
 /// | conflict journal | `04`, sequence (8) | entity (2), record key, conflict report |
 /// | parked records | `05`, entity (2), record key | sequence (8), reason |
@@ -17,6 +18,7 @@ package import BackstitchCore
 package enum TableKey {
     package static let rows: UInt8 = 1
     package static let indexes: UInt8 = 2
+    package static let compounds: UInt8 = 8
     package static let inverses: UInt8 = 3
     package static let journal: UInt8 = 4
     package static let parked: UInt8 = 5
@@ -134,6 +136,19 @@ package enum TableKey {
         }
         output.append(keyBytes)
         return true
+    }
+
+    /// Appends the key of a record's entry in an index of several attributes or of folded texts.
+    ///
+    /// - Parameter value: The stored value of a field; nil if there is none and the default counts.
+    package static func appendCompound(
+        of table: EntityTable, _ index: TableIndex, _ keyBytes: UnsafeRawBufferPointer,
+        to output: inout ByteBuffer, _ value: (FieldID) throws -> _FieldValue?
+    ) rethrows {
+        appendIndexPrefix(
+            compounds, table.number, FieldID(index.index.number), to: &output)
+        try index.appendValues(to: &output, value)
+        output.append(keyBytes)
     }
 
     /// Appends the key of a record's entry in an inverse index.

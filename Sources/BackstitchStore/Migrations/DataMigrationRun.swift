@@ -136,7 +136,8 @@ struct DataMigrationRun {
         if let wrapped, [.full, .io, .outcomeUnknown, .closed].contains(wrapped.code) {
             return wrapped
         }
-        let reason = (error as? any BackstitchError)?.message ?? "its error is the cause of this one."
+        let reason =
+            (error as? any BackstitchError)?.message ?? "its error is the cause of this one."
         return StoreError(
             .migrationFailed,
             "The data migration '\(name)' failed, and the step that failed has left nothing: "

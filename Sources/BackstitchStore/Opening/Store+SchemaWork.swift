@@ -4,16 +4,21 @@ import LMDB
 import Threading
 
 extension Store {
-    /// The attributes whose indexes are being built, as `Entity.attribute`; queries do without them
-    /// until they are complete.
+    /// The attributes whose indexes are being built, as `Entity.attribute`, and indexes of several as
+    /// `Entity(first, second)`; queries do without them until they are complete.
     public var indexesBeingBuilt: [String] {
         get throws {
             try read { transaction in
-                transaction.reader.catalog.catalog.entities.flatMap { entity in
-                    entity.attributes.filter { $0.isBuilding == true }.map {
-                        "\(entity.name).\($0.attributeName)"
+                var names: [String] = []
+                for entity in transaction.reader.catalog.catalog.entities {
+                    for attribute in entity.attributes where attribute.isBuilding == true {
+                        names.append("\(entity.name).\(attribute.attributeName)")
+                    }
+                    for index in entity.indexes ?? [] where index.isBuilding == true {
+                        names.append(entity.text(of: index))
                     }
                 }
+                return names
             }
         }
     }
