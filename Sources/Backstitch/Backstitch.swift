@@ -11,12 +11,15 @@
 @_exported public import enum BackstitchCore.DeleteRule
 @_exported public import protocol BackstitchCore.Entity
 @_exported public import struct BackstitchCore.EntityID
+@_exported public import struct BackstitchCore.EntityIndex
 @_exported public import struct BackstitchCore.EntitySchema
 @_exported public import protocol BackstitchCore.EnumAttributeValue
 @_exported public import struct BackstitchCore.GeoLocation
 @_exported public import protocol BackstitchCore.OrderedAttributeValue
 @_exported public import enum BackstitchCore.PositionKey
 @_exported public import struct BackstitchCore.StoreSchema
+@_exported public import protocol BackstitchCore.TextAttributeValue
+@_exported public import enum BackstitchCore.TextComparison
 @_exported public import struct BackstitchCore.ToMany
 @_exported public import struct BackstitchCore.Upcaster
 
@@ -31,10 +34,12 @@
 @_exported public import struct BackstitchStore.AssetUsage
 @_exported public import struct BackstitchStore.AssetVerification
 @_exported public import class BackstitchStore.AssetWriter
+@_exported public import struct BackstitchStore.DataMigration
 @_exported public import class BackstitchStore.Store
 @_exported public import struct BackstitchStore.StoreAssets
 @_exported public import protocol BackstitchCore.StoreClock
 @_exported public import struct BackstitchStore.StoreConfiguration
+@_exported public import struct BackstitchStore.StoreMigrations
 @_exported public import struct BackstitchLog.StoreError
 @_exported public import struct BackstitchLog.SystemClock
 @_exported public import struct BackstitchStore.WorkProgress
@@ -49,7 +54,11 @@
 
 // MARK: Queries
 
+@_exported public import protocol BackstitchCore.DateAttributeValue
+@_exported public import struct BackstitchCore.DatePeriod
 @_exported public import struct BackstitchCore.GroupKeys
+@_exported public import struct BackstitchCore.QuerySection
+@_exported public import struct BackstitchCore.SectionedQuery
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
 @_exported public import protocol BackstitchCore.QueryConditions

@@ -30,6 +30,8 @@ public struct StoreError: BackstitchError {
         public static let closed = Code("closed")
         /// The schema is not valid, or does not fit what is stored.
         public static let invalidSchema = Code("invalidSchema")
+        /// A data migration threw, so that the store was not opened.
+        public static let migrationFailed = Code("migrationFailed")
         /// The entity is not part of the store's schema.
         public static let unknownEntity = Code("unknownEntity")
         /// There is no record of that id.

@@ -38,6 +38,9 @@ public struct StoreConfiguration: Sendable {
     public var retention: RetentionPolicy
     /// Views of your own that the store keeps up to date; see ``RecordProjection``.
     public var projections: [any RecordProjection]
+    /// Changes of the records that the store gets once, in their order, when it is opened; see
+    /// ``DataMigration``.
+    public var dataMigrations: [DataMigration]
     /// The time for the clocks of operations; also that of a sync engine which is given no other.
     public var clock: any StoreClock
     /// Gets what the store and its sync engines do, for logs and metrics; see ``MonitorEvent/Counters`` and
@@ -54,7 +57,7 @@ public struct StoreConfiguration: Sendable {
         bytesMax: Int = 1 << 40,
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
-        projections: [any RecordProjection] = [],
+        projections: [any RecordProjection] = [], dataMigrations: [DataMigration] = [],
         clock: any StoreClock = SystemClock(),
         monitor: (@Sendable (MonitorEvent) -> Void)? = nil
     ) {
@@ -66,6 +69,7 @@ public struct StoreConfiguration: Sendable {
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
         self.projections = projections
+        self.dataMigrations = dataMigrations
         self.clock = clock
         self.monitor = monitor
     }

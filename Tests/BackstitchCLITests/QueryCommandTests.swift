@@ -15,6 +15,13 @@ import Testing
     var team: QueriedTeam.ID?
 }
 
+@Entity("Visit") struct QueriedVisit {
+    static let indexes: [EntityIndex<QueriedVisit>] = [EntityIndex(.insensitive(\.name))]
+    var id = ID()
+    var name: String
+    var date: Date
+}
+
 @Suite struct QueryCommandTests {
     let fixture: StoreFixture
 
@@ -42,6 +49,47 @@ import Testing
         let plan = try Runner.run(
             "query", fixture.path, "Note", "--where", "title = 'Note 1'", "--explain")
         #expect(plan.output.contains("index title"))
+    }
+
+    @Test func `texts are compared without case and accents, and records counted by periods`()
+        throws
+    {
+        let store = try Store(at: fixture.path, schema: StoreSchema(QueriedVisit.self))
+        try store.write { transaction in
+            for (number, name) in ["Zoë", "ZOE", "Ærø", "zo"].enumerated() {
+                try transaction.save(
+                    QueriedVisit(
+                        id: .init("v\(number)"), name: name,
+                        date: Date(timeIntervalSince1970: Double(number) * 20 * 86_400)))
+            }
+        }
+        store.close()
+        func run(_ arguments: String...) throws -> String {
+            let result = try Runner.run(["query", fixture.path, "Visit"] + arguments)
+            #expect(result.code == 0, "\(result.complaint)")
+            return result.output
+        }
+        #expect(try run("--where", "fold(name) = 'zoë'", "--count") == "2\n")
+        #expect(try run("--where", "fold(name) startsWith 'ZO'", "--count") == "3\n")
+        #expect(try run("--where", "fold(name) in ('ZOË', 'x')", "--count") == "2\n")
+        #expect(
+            try run("--where", "month(date) = '1970-01-01T00:00:00Z'", "--count") == "2\n")
+        #expect(
+            try run("--where", "day(date, 'Asia/Tokyo') = '1969-12-31T15:00:00Z'", "--count")
+                == "1\n")
+        #expect(
+            try run("--sort", "fold(name)", "--select", "name", "--limit", "1", "--json")
+                == "{\"record\":\"v3\",\"values\":{\"name\":{\"string\":\"zo\"}}}\n")
+        #expect(
+            try run("--group", "fold(name),year(date)", "--json").split(separator: "\n").count == 3)
+        #expect(try run("--group", "month(date)").hasPrefix("month(date)"))
+        let plan = try run("--where", "fold(name) = 'ZOË'", "--explain")
+        #expect(plan.hasPrefix("index fold(name) = \"zoe\""))
+        for wrong in ["fold(date) = 'x'", "day(name) = 'x'", "day(date, 'Nowhere') is null"] {
+            let result = try Runner.run(
+                "query", fixture.path, "Visit", "--where", wrong, "--count")
+            #expect(result.code == 2, "\(wrong)")
+        }
     }
 
     @Test func `conditions and orders lead over relationships and into lists`() throws {

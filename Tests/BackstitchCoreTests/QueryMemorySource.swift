@@ -15,6 +15,7 @@ final class MemorySource: RowSource {
     private var rows: [(key: [UInt8], body: [UInt8])] = []
     private var positions: [[UInt8]: Int] = [:]
     private var indexes: [FieldID: [Entry]] = [:]
+    private var compounds: [UInt16: [(key: [UInt8], whole: [UInt8])]] = [:]
     private(set) var rowReadCount = 0
     private(set) var entryReadCount = 0
 
@@ -44,6 +45,26 @@ final class MemorySource: RowSource {
                 $0.whole.lexicographicallyPrecedes($1.whole)
             }
         }
+        for index in binding.indexes {
+            var entries: [(key: [UInt8], whole: [UInt8])] = []
+            for row in rows {
+                let values = try row.body.withUnsafeBytes { body in
+                    let fields = try #require(PackedFields(body))
+                    var buffer = ByteBuffer()
+                    for part in index.parts {
+                        try part.appendKey(
+                            of: fields, to: &buffer, textBytesMax: index.textBytesMax)
+                    }
+                    return [UInt8](buffer.bytes)
+                }
+                // LMDB's limit, with the longest record key.
+                try #require(5 + values.count + 258 <= 511)
+                entries.append((row.key, values + row.key))
+            }
+            compounds[index.number] = entries.sorted {
+                $0.whole.lexicographicallyPrecedes($1.whole)
+            }
+        }
     }
 
     func visitRows(
@@ -66,6 +87,10 @@ final class MemorySource: RowSource {
         reversed: Bool, readsRows: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
+        if let place = attribute.place {
+            return try visitCompound(
+                place, of: attribute.type, within: range, reversed: reversed, visit)
+        }
         let entries = try #require(indexes[attribute.field])
         for entry in reversed ? entries.reversed() : entries {
             let whole = entry.whole
@@ -78,6 +103,35 @@ final class MemorySource: RowSource {
             try #require(end == entry.value.count)
             let goesOn = try whole.withUnsafeBytes { bytes in
                 try visit(bytes.part(0..<end), bytes.part(end..<bytes.count))
+            }
+            if !goesOn { return }
+        }
+    }
+
+    private func visitCompound(
+        _ place: IndexPlace, of type: AttributeType, within range: KeyRange, reversed: Bool,
+        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        let entries = try #require(compounds[place.number])
+        for entry in reversed ? entries.reversed() : entries {
+            guard entry.whole.starts(with: place.prefix) else { continue }
+            let whole = Array(entry.whole.dropFirst(place.prefix.count))
+            if whole.lexicographicallyPrecedes(range.lower) { continue }
+            if let upper = range.upper, !whole.lexicographicallyPrecedes(upper) { continue }
+            entryReadCount += 1
+            let goesOn = try whole.withUnsafeBytes { bytes in
+                var end = 0
+                var first = 0
+                for (position, type) in ([type] + place.rest).enumerated() {
+                    end += try #require(
+                        OrderedKey.byteCount(
+                            of: type, in: bytes.part(end..<bytes.count),
+                            textBytesMax: place.textBytesMax))
+                    if position == 0 { first = end }
+                }
+                let key = bytes.part(end..<bytes.count)
+                try #require(key.elementsEqual(entry.key))
+                return try visit(bytes.part(0..<first), key)
             }
             if !goesOn { return }
         }

@@ -180,16 +180,25 @@ struct Sample: Entity, Hashable {
         fields: (1...33).map { FieldID(UInt16($0)) })
 
     /// What a store would know of the entity, with the indexes of the schema or without any.
-    static func binding(isIndexed: Bool = true) -> EntityBinding {
+    static func binding(
+        isIndexed: Bool = true, compounds: [[String]] = []
+    ) -> EntityBinding {
+        let attributes = entitySchema.attributes.enumerated().map { index, attribute in
+            AttributeBinding(
+                name: attribute.name, field: layout.fields[index], type: attribute.type,
+                defaultValue: attribute.defaultValue ?? .null,
+                isIndexed: isIndexed && attribute.isIndexed,
+                hasInverse: isIndexed && attribute.type == .reference,
+                target: attribute.reference?.target)
+        }
+        let plain = EntityBinding(
+            name: entityName, number: EntityNumber(1), attributes: attributes)
         var binding = EntityBinding(
-            name: entityName, number: EntityNumber(1),
-            attributes: entitySchema.attributes.enumerated().map { index, attribute in
-                AttributeBinding(
-                    name: attribute.name, field: layout.fields[index], type: attribute.type,
-                    defaultValue: attribute.defaultValue ?? .null,
-                    isIndexed: isIndexed && attribute.isIndexed,
-                    hasInverse: isIndexed && attribute.type == .reference,
-                    target: attribute.reference?.target)
+            name: entityName, number: EntityNumber(1), attributes: attributes,
+            indexes: compounds.enumerated().map { number, names in
+                IndexBinding(
+                    number: UInt16(number + 1),
+                    parts: names.compactMap { try? plain.attribute(named: $0) })
             })
         binding.entities = SampleEntities(isIndexed: isIndexed)
         return binding

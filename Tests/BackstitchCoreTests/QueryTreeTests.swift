@@ -184,7 +184,7 @@ import Testing
 
 extension PlanningCosts {
     /// Costs that lead to every kind of plan with few records.
-    fileprivate static func random(_ generator: inout SeededGenerator) -> PlanningCosts {
+    static func random(_ generator: inout SeededGenerator) -> PlanningCosts {
         var costs = PlanningCosts()
         costs.rowCostInScannedRows = generator.pick([0, 1, 12])
         costs.firstBound = generator.pick([1, 8, 64])

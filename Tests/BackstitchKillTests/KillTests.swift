@@ -137,6 +137,52 @@ import Testing
         }
     }
 
+    @Test func `data migrations whose processes are killed are made once and whole`() async throws {
+        let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 25
+        let root = FileManager.default.temporaryDirectory.path + "/migrate-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        var state: UInt64 = 5
+        func random(below bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        var kills = 0
+        for number in 0..<max(1, rounds / 8) {
+            let path = "\(root)/\(number)"
+            let count = 40 + random(below: 80)
+            let before = try Store(at: path, schema: StoreSchema(Item.self))
+            try await before.write { transaction in
+                for item in 0..<count {
+                    try transaction.insert(
+                        Item(id: .init("0-\(item)-a"), writer: 0, transaction: item, revision: 0))
+                }
+            }
+            before.close()
+            var isDone = false
+            while !isDone {
+                // Two at once; each is killed, also after it was done.
+                let helpers = try [0, 1].map {
+                    try Helper(path, firstWriter: $0, mode: "migrate")
+                }
+                usleep(UInt32(20_000 + random(below: 150_000)))
+                for helper in helpers where try !helper.kill().isEmpty { isDone = true }
+                kills += 2
+            }
+            let store = try Store(at: path, schema: StoreSchema(Item.self))
+            defer { store.close() }
+            let items = try store.read { try $0.fetch(Query<Item>()) }
+            let (made, old) = (items.filter { $0.writer == 1 }, items.filter { $0.writer == 0 })
+            #expect(old.count == count && old.allSatisfy { $0.revision == 1 }, "\(path)")
+            #expect(made.map(\.revision) == [1], "\(path)")
+            #expect(try store.migrations.records().allSatisfy { $0.date != nil })
+            #expect(try store.migrations.records().map(\.recordCount) == [count, 0])
+            #expect(try store.verify().problems == [], "\(path)")
+        }
+        print("\(kills) kills in data migrations")
+        #expect(kills >= 2 * max(1, rounds / 8))
+    }
+
     @Test(
         .enabled(if: !SmallDisk.kinds.isEmpty, "nothing can be mounted here"),
         arguments: SmallDisk.kinds)

@@ -44,6 +44,16 @@ struct NamesInUse: RecordProjection {
     }
 }
 
+@Entity struct Resident {
+    static let indexes: [EntityIndex<Resident>] = [
+        EntityIndex(\.city, \.born), EntityIndex(.insensitive(\.name)),
+    ]
+    var id = ID()
+    var name: String
+    var city: String?
+    var born: Date
+}
+
 @Embeddable struct Size {
     @Attribute(.indexed) var width: Double
     var height = 1.0
@@ -644,6 +654,46 @@ struct NamesInUse: RecordProjection {
         print(report.pushedRecords, report.pulledRecords, report.conflicts)
         #expect(cloud.records(in: ZoneID("Notes")).count == 1)
         await phone.stop()
+    }
+
+    @Test func `records are changed once, and queried without case and accents`() throws {
+        let trimmed = DataMigration("2: trimmed names", each: Resident.self) {
+            transaction, resident in
+            var resident = resident
+            resident.name = resident.name.trimmingCharacters(in: .whitespaces)
+            try transaction.save(resident)
+        }
+        let unknown = DataMigration("3: no empty cities") { transaction in
+            try transaction.update(Query<Resident>().where(\.city, is: ""), set: \.city, to: nil)
+        }
+        let configuration = StoreConfiguration(dataMigrations: [trimmed, unknown])
+
+        let store = try Store.inMemory(
+            schema: StoreSchema(Resident.self), configuration: configuration)
+        defer { store.close() }
+        try store.write { tx in
+            for (name, city) in [(" Änne", "Ulm"), ("ANNA ", ""), ("Bo", "Ulm")] {
+                try tx.save(Resident(name: name, city: city, born: Date(timeIntervalSince1970: 0)))
+            }
+        }
+        let names = try store.migrations.records().map(\.name)
+        #expect(names == ["2: trimmed names", "3: no empty cities"])
+        try store.migrations.repeatMigration(named: "2: trimmed names")
+        try store.migrations.repeatMigration(named: "3: no empty cities")
+
+        let anna = Query<Resident>()
+            .where(\.name, startsWith: "ann", comparing: .insensitive)
+            .sorted(by: \.name, comparing: .insensitive)
+        let births = try store.read { tx in
+            try tx.groups(anna, by: DatePeriod.month.of(\Resident.born), .count())
+        }
+        for section in try store.read({ try $0.fetch(anna.sections(by: \.city)) }) {
+            print(section.key ?? "nowhere", section.count, section.records.map(\.name))
+        }
+        #expect(births.map(\.values) == [2])
+        #expect(try store.read { try $0.fetch(anna).map(\.name) } == ["ANNA", "Änne"])
+        let sections = try store.read { try $0.fetch(anna.sections(by: \.city)) }
+        #expect(sections.map(\.key) == [nil, "Ulm"])
     }
 
     @Test func `the README's client is made`() throws {

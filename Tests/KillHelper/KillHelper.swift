@@ -12,7 +12,7 @@ import Glibc
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
 /// can't be. With `plain` instead it does not keep the views up; with `files` it writes files, see
 /// ``FileWriter``; with `transfer` it exchanges them with a hub, which four more arguments tell, see
-/// ``FileDevice``.
+/// ``FileDevice``; with `migrate` it makes data migrations, see ``Migrations``.
 @main struct KillHelper {
     static let writers = 4
 
@@ -28,6 +28,7 @@ import Glibc
             return try await FileDevice(arguments[1], number: first, hub: hub) { acknowledge($0) }
                 .run()
         }
+        if mode == "migrate" { return try await Migrations.make(in: arguments[1]) }
         let isSharing = mode == "shared"
         let store = try Store(
             at: arguments[1], schema: StoreSchema(Item.self),
@@ -147,7 +148,7 @@ import Glibc
     }
 
     /// One line in one call, so that lines of writers don't mix.
-    private static func acknowledge(_ line: String) {
+    static func acknowledge(_ line: String) {
         var line = line
         line.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) }
     }

@@ -11,6 +11,11 @@ struct QueryCommand: Command {
         let values: [String: RecordValue]
     }
 
+    private struct GroupDocument: Encodable {
+        let count: Int
+        let keys: [RecordValue]
+    }
+
     private struct CountDocument: Encodable {
         let count: Int
     }
@@ -24,13 +29,15 @@ struct QueryCommand: Command {
     private static let select = Syntax.Option("select", "NAMES", "Shows only these attributes.")
     private static let count = Syntax.Option("count", nil, "Tells only how many there are.")
     private static let explain = Syntax.Option("explain", nil, "Tells how it would be answered.")
+    private static let group = Syntax.Option(
+        "group", "NAMES", "Counts the records by attributes, with commas between them.")
     private static let pageCount = 500
 
     let name = "query"
     let summary = "Shows the records of an entity for which a condition holds."
     let syntax = Syntax(
         operands: [.store, Syntax.Operand(name: "ENTITY", summary: "The name of the entity.")],
-        options: [condition, sort, limit, offset, select, count, explain, .json],
+        options: [condition, sort, limit, offset, select, count, group, explain, .json],
         notes: """
             TEXT is made of tests of attributes, with 'and', 'or', 'not' and parentheses:
 
@@ -40,7 +47,11 @@ struct QueryCommand: Command {
               labels is empty   count(labels) >= 2   any(labels where value = 'x')
               department.name = 'Sales'   any(Employee.department where age > 60)
               count(Employee.department) = 0
+              fold(name) = 'angstrom'   fold(name) startsWith 'a'   month(born) = '1815-12-01'
+              day(created, 'Europe/Berlin') = '2025-01-30T23:00:00Z'
 
+            fold is a text without case and accents; day, week, month and year are the beginning of
+            that, in UTC unless a time zone is given. Both stand in --sort and --group, too.
             Names with dots lead over references, also in --sort. Employee.department are the records
             of Employee that refer to this one by department; value is the element of a list.
 
@@ -54,6 +65,7 @@ struct QueryCommand: Command {
             JSON: one object a line.
               record, zone (where that is not 0), values as 'export' has them
             With --count one object: count
+            With --group one object a line: keys (the values in the order of NAMES), count
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -74,6 +86,10 @@ struct QueryCommand: Command {
         if arguments.has(Self.count) {
             let count = try store.read { try $0.count(query) }
             console.output.line(isJSON ? try JSON.line(CountDocument(count: count)) : "\(count)")
+            return .success
+        }
+        if let names = arguments.text(Self.group) {
+            try Self.showGroups(of: query, names, store, isJSON: isJSON, console)
             return .success
         }
         let columns = try Self.columns(arguments.text(Self.select), entity)
@@ -112,6 +128,26 @@ struct QueryCommand: Command {
         if let count = try arguments.number(limit, as: Int.self) { query = query.limit(count) }
         if let count = try arguments.number(offset, as: Int.self) { query = query.offset(count) }
         return query
+    }
+
+    private static func showGroups(
+        of query: RecordQuery, _ names: String, _ store: Store, isJSON: Bool, _ console: Console
+    ) throws {
+        let names = names.split(separator: ",").map(String.init)
+        let groups = try store.read { try $0.groups(query, by: names, [.count]) }
+        if isJSON {
+            for group in groups {
+                guard case .int64(let count)? = group.values.first else { continue }
+                console.output.line(
+                    try JSON.line(GroupDocument(count: Int(count), keys: group.keys)))
+            }
+            return
+        }
+        let rows = groups.map { ($0.keys + $0.values).map { LogLines.text($0) } }
+        let titles = names.map(\.printable) + ["Count"]
+        for line in lines(rows, titles, withTitles: true, columns: console.columns) {
+            console.output.line(line)
+        }
     }
 
     private static func columns(

@@ -9,7 +9,8 @@ import Terminal
 /// conjunction = term { "and" term }
 /// term       = "not" term | "(" condition ")" | subject test | "any" "(" relation ")"
 ///            | "count" "(" relation ")" ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) number
-/// subject    = name { "." name }
+/// subject    = name { "." name } | function "(" name { "." name } [ "," zone ] ")"
+/// function   = "fold" | "day" | "week" | "month" | "year"
 /// relation   = ( subject | entity "." name ) [ "where" condition ]
 /// test       = ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) value
 ///            | [ "not" ] "in" "(" value { "," value } ")"
@@ -309,6 +310,9 @@ struct ConditionParser {
     // MARK: Names and values
 
     private mutating func subject() throws(ConditionError) -> ConditionSubject {
+        if let function = Self.functions.first(where: { isFunction($0) }) {
+            return try derived(function)
+        }
         let token = advance()
         guard let name = token.name else {
             throw error("Here the name of an attribute is missing.", at: token)
@@ -323,6 +327,26 @@ struct ConditionParser {
         case .entity(let entity):
             return try subject(name, of: entity, at: token)
         }
+    }
+
+    /// What is derived from an attribute: a text without case and accents, or a period of dates.
+    private static let functions = ["fold", "day", "week", "month", "year"]
+
+    private mutating func derived(_ function: String) throws(ConditionError) -> ConditionSubject {
+        let token = advance()
+        try require("(")
+        let inner = try subject()
+        var zone: String?
+        if function != "fold", take(",") { zone = try text() }
+        try require(")")
+        guard case .attribute(let path, let type) = inner,
+            let name = DerivedName(function, path, type, zone: zone)
+        else {
+            throw error(
+                "\(function) needs \(function == "fold" ? "a text" : "a date, and may have a time zone").",
+                at: token)
+        }
+        return .attribute(name.text, name.type)
     }
 
     /// An attribute, or one of the record that a reference leads to.

@@ -139,6 +139,6 @@ extension AttributeBinding {
         guard let value = try fields.value(of: field), value.tag != .null else {
             return defaultValue
         }
-        return value.stored(as: type)
+        return effective(value)
     }
 }

@@ -52,6 +52,12 @@ extension BoundCondition {
         case .attribute(let name):
             let attribute = try entity.attribute(named: name)
             let (field, type, without) = (attribute.field, attribute.type, attribute.defaultValue)
+            if let derivation = attribute.derivation {
+                return { row in
+                    guard let value = try row.value(of: field) else { return without }
+                    return derivation.apply(value.stored(as: type))
+                }
+            }
             return { row in try row.value(of: field)?.stored(as: type) ?? without }
         case .recordKey:
             return { row in

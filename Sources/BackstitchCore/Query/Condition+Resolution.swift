@@ -17,22 +17,33 @@ extension Condition {
                     type, in: entity)
             }
             return .comparison(
-                try left.resolved(in: entity, as: rightType), comparison,
-                try right.resolved(in: entity, as: leftType))
+                try left.resolved(in: entity, as: rightType)
+                    .derived(as: right, comparison, in: entity),
+                comparison,
+                try right.resolved(in: entity, as: leftType)
+                    .derived(as: left, comparison, in: entity))
         case .isNull(let operand): return .isNull(try operand.resolved(in: entity))
         case .membership(let operand, let values):
             let type = try operand.type(in: entity)
+            let derivation = try operand.derivation(in: entity)
             return .membership(
                 try operand.resolved(in: entity),
-                try values.map { try $0.required(as: type, entity: entity) })
+                try values.map { value in
+                    let value = try value.required(as: type, entity: entity)
+                    return derivation?.apply(value) ?? value
+                })
         case .contains(let list, let element) where try list.type(in: entity)?.element != nil:
             return .contains(list, try element.resolvedElement(of: list, in: entity))
         case .contains(let text, let part):
             try Self.requireText(text, part, entity: entity)
-            return .contains(try text.resolved(in: entity), try part.resolved(in: entity))
+            return .contains(
+                try text.resolved(in: entity),
+                try part.resolved(in: entity).derived(as: text, .equal, in: entity))
         case .prefix(let text, let part):
             try Self.requireText(text, part, entity: entity)
-            return .prefix(try text.resolved(in: entity), try part.resolved(in: entity))
+            return .prefix(
+                try text.resolved(in: entity),
+                try part.resolved(in: entity).derived(as: text, .equal, in: entity))
         case .anyElement(let list, let condition):
             guard let type = try list.type(in: entity)?.element else {
                 throw QueryError(
@@ -140,6 +151,27 @@ extension Operand {
 }
 
 extension Operand {
+    /// What is made of the stored values of an attribute, if the operand is one.
+    fileprivate func derivation(in entity: EntityBinding) throws -> Derivation? {
+        switch self {
+        case .attribute(let name): try entity.attribute(named: name).derivation
+        case .related(let name, let operand):
+            try operand.derivation(in: entity.target(of: name))
+        default: nil
+        }
+    }
+
+    /// A constant as it compares with a derived attribute: folded; and for being equal to a period, its beginning.
+    fileprivate func derived(
+        as other: Operand, _ comparison: Comparison, in entity: EntityBinding
+    ) throws -> Operand {
+        guard case .constant(let value) = self,
+            let derivation = try other.derivation(in: entity)
+        else { return self }
+        if case .period = derivation, comparison.isOrder { return self }
+        return .constant(derivation.apply(value))
+    }
+
     /// The type of an operand's values; nil for constants, which take that of the other side.
     func type(in entity: EntityBinding) throws -> AttributeType? {
         switch self {

@@ -44,6 +44,10 @@ struct ConditionBuilder {
     }
 
     private mutating func step(for condition: Condition) throws -> ConditionStep {
+        if let attribute = try derivedAttribute(in: condition) {
+            if let test = BoundCondition.foldedTest(attribute, condition) { return closure(test) }
+            return closure(try BoundCondition.generalTest(for: condition, in: entity))
+        }
         switch condition {
         case .isNull(.attribute(let name)):
             return nullStep(try entity.attribute(named: name))
@@ -78,6 +82,18 @@ struct ConditionBuilder {
             return closure { keys.contains($0.key) }
         default:
             return closure(try BoundCondition.generalTest(for: condition, in: entity))
+        }
+    }
+
+    /// The derived attribute that a condition asks about, which no step of a program reads.
+    private func derivedAttribute(in condition: Condition) throws -> AttributeBinding? {
+        switch condition {
+        case .isNull(.attribute(let name)), .comparison(.attribute(let name), _, _),
+            .contains(.attribute(let name), _), .prefix(.attribute(let name), _),
+            .membership(.attribute(let name), _):
+            let attribute = try entity.attribute(named: name)
+            return attribute.derivation == nil ? nil : attribute
+        default: return nil
         }
     }
 

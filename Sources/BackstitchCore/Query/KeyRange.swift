@@ -33,7 +33,12 @@ package struct KeyRange: Hashable, Sendable {
     /// The records whose value compares with a constant as asked for.
     ///
     /// No record without a value belongs to the range, but for equality with null.
-    package init?(_ comparison: Comparison, _ constant: RecordValue, type: AttributeType) {
+    ///
+    /// - Parameter textBytesMax: The limit of the index.
+    package init?(
+        _ comparison: Comparison, _ constant: RecordValue, type: AttributeType,
+        textBytesMax: Int = OrderedKey.textBytesMax
+    ) {
         guard let constant = constant.converted(to: type) else { return nil }
         if case .null = constant {
             guard comparison == .equal else { return nil }
@@ -42,9 +47,9 @@ package struct KeyRange: Hashable, Sendable {
         }
         if case .double(let number) = constant, number.isNaN { return nil }
         var buffer = ByteBuffer(capacity: OrderedKey.byteCountMax)
-        OrderedKey.append(constant, type: type, to: &buffer)
+        OrderedKey.append(constant, type: type, to: &buffer, textBytesMax: textBytesMax)
         let key = [UInt8](buffer.bytes)
-        let isCut = OrderedKey.isCut(buffer.bytes, type: type)
+        let isCut = OrderedKey.isCut(buffer.bytes, type: type, textBytesMax: textBytesMax)
         switch comparison {
         case .equal:
             self.init(lower: key, upper: key.successor, isExact: !isCut)
@@ -66,10 +71,12 @@ package struct KeyRange: Hashable, Sendable {
     /// The records whose text may start with `prefix`; their rows are to be looked at.
     ///
     /// Bytes can't tell where a character ends: "e" starts no text that begins with "é".
-    package init(prefix: String) {
+    package init(prefix: String, textBytesMax: Int = OrderedKey.textBytesMax) {
         var buffer = ByteBuffer(capacity: OrderedKey.byteCountMax)
-        OrderedKey.append(.string(prefix), type: .string, to: &buffer)
-        let isCut = OrderedKey.isCut(buffer.bytes, type: .string)
+        OrderedKey.append(
+            .string(prefix), type: .string, to: &buffer, textBytesMax: textBytesMax)
+        let isCut = OrderedKey.isCut(
+            buffer.bytes, type: .string, textBytesMax: textBytesMax)
         let key = [UInt8](buffer.bytes.dropLast(isCut ? 1 : 2))
         self.init(lower: key, upper: key.successor, isExact: false)
     }

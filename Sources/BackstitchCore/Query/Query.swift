@@ -60,9 +60,22 @@ public struct Query<Model: Entity>: QueryConditions {
     public func sorted<Attribute: OrderedAttributeValue>(
         by keyPath: any KeyPath<Model, Attribute> & Sendable, order: SortOrder = .forward
     ) -> Query {
+        sorted(order) { try Self.attribute(at: keyPath) }
+    }
+
+    /// The query with its answer sorted by an attribute by name, before what it is sorted by already.
+    package func sortedFirst(byName name: String, _ order: SortOrder) -> Query {
         var query = self
-        query.sorts.append(
-            Sort(name: { try Self.attribute(at: keyPath) }, isReversed: order == .reverse))
+        query.sorts.insert(Sort(name: { name }, isReversed: order == .reverse), at: 0)
+        return query
+    }
+
+    /// The query with its answer sorted by an attribute by name, after what it is sorted by already.
+    func sorted(
+        _ order: SortOrder, byName name: @escaping @Sendable () throws -> String?
+    ) -> Query {
+        var query = self
+        query.sorts.append(Sort(name: name, isReversed: order == .reverse))
         return query
     }
 

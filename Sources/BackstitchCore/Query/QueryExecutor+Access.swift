@@ -80,7 +80,7 @@ extension QueryExecutor {
                 if !goesOn { return }
             }
         case .index(let attribute, let ranges, let isReversed):
-            let ranges = plan.indexRanges(ranges, isReversed: isReversed)
+            let ranges = plan.indexRanges(ranges, of: attribute, isReversed: isReversed)
             var goesOn = true
             for at in ranges.indices where goesOn {
                 let range = isReversed ? ranges[ranges.count - 1 - at] : ranges[at]

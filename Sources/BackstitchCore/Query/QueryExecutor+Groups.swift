@@ -11,7 +11,9 @@ extension QueryExecutor {
         guard case .index(let attribute, _, let isReversed) = plan.access else {
             preconditionFailure("Only an index gives groups.")
         }
-        let alwaysSorts = isReversed || plan.steps.count > 1 || plan.position != nil
+        let alwaysSorts =
+            isReversed || plan.steps.count > 1 || plan.position != nil || !attribute.endsIndex
+        let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
         var buffer = SortBuffer(countMax: plan.stop)
         var value = ByteBuffer(capacity: OrderedKey.byteCountMax)
         var isStarted = false
@@ -22,7 +24,8 @@ extension QueryExecutor {
                 isStarted = false
                 if !goesOn { return false }
             }
-            let isCut = OrderedKey.isCut(found, type: attribute.type)
+            let isCut = OrderedKey.isCut(
+                found, type: attribute.type, textBytesMax: textBytesMax)
             guard alwaysSorts || isCut else {
                 goesOn = try visit(key, body)
                 return goesOn
@@ -32,7 +35,8 @@ extension QueryExecutor {
                 value.removeAll()
                 value.append(found)
                 buffer.reset(
-                    countMax: plan.stop, after: plan.position?.start(in: found, isCut: isCut))
+                    countMax: plan.stop,
+                    after: plan.position?.start(in: found, of: attribute, isCut: isCut))
             }
             let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
             let leading = steps.first?.leading
@@ -55,8 +59,11 @@ extension QueryExecutor {
 
 extension QueryPosition {
     /// The last bytes that are left out of the group of an index value; nil if none are.
-    fileprivate func start(in value: UnsafeRawBufferPointer, isCut: Bool) -> [UInt8]? {
-        guard indexValue.withUnsafeBytes({ value.order($0) }) == 0 else { return nil }
+    fileprivate func start(
+        in value: UnsafeRawBufferPointer, of attribute: AttributeBinding, isCut: Bool
+    ) -> [UInt8]? {
+        let own = indexValue(in: attribute)
+        guard own.withUnsafeBytes({ value.order($0) }) == 0 else { return nil }
         return isCut ? ordered : orderedAfterFirst
     }
 }

@@ -23,6 +23,7 @@ extension QueryPlanner {
         for (attribute, positions) in positionsByAttribute {
             result.append(indexed(attribute, positions: positions))
         }
+        for index in entity.indexes { compound(index).map { result.append($0) } }
         return result
     }
 
@@ -76,6 +77,11 @@ extension QueryPlanner {
 
     /// The indexed attribute that a condition is about, if it is a range of the index.
     private func indexedAttribute(in condition: Condition) -> AttributeBinding? {
+        attribute(in: condition).flatMap { $0.isIndexed ? $0 : nil }
+    }
+
+    /// The attribute that a condition is about, if it is a range of an index that has it.
+    private func attribute(in condition: Condition) -> AttributeBinding? {
         let operand: Operand
         switch condition {
         case .comparison(let left, _, .constant): operand = left
@@ -85,24 +91,70 @@ extension QueryPlanner {
         default: return nil
         }
         guard case .attribute(let name) = operand,
-            let attribute = try? entity.attribute(named: name), attribute.isIndexed,
+            let attribute = try? entity.attribute(named: name),
             ranges(for: condition, of: attribute) != nil
         else { return nil }
         return attribute
     }
 
+    /// The read of an index over several attributes: behind the attributes that have to have one value, that of
+    /// the next one. Nil if no condition is about the first attribute.
+    private func compound(_ index: IndexBinding) -> Candidate? {
+        var positions: [Int] = []
+        var exact: Set<Int> = []
+        var prefix: [UInt8] = []
+        for (at, part) in index.parts.enumerated() {
+            let own = conditions.indices.filter { position in
+                attribute(in: conditions[position])?.isSame(as: part) == true
+            }
+            let candidate = indexed(
+                index.attribute(at: at, behind: prefix), positions: own)
+            if own.isEmpty, at == 0 { return nil }
+            positions += own
+            exact.formUnion(candidate.exactPositions)
+            guard case .index(_, let ranges, _) = candidate.access else {
+                return Candidate(
+                    rank: .records, access: .nothing, positions: positions,
+                    exactPositions: exact)
+            }
+            let isValue = ranges.count == 1 && ranges[0].isValue
+            if isValue, at + 1 < index.parts.count, goesOn(index.parts[at + 1]) {
+                prefix += ranges[0].lower
+                continue
+            }
+            let rank =
+                prefix.isEmpty
+                ? candidate.rank : min(candidate.rank, ranges.count > 1 ? Rank.values : .value)
+            return Candidate(
+                rank: rank, access: candidate.access, positions: positions,
+                exactPositions: exact)
+        }
+        return nil
+    }
+
+    /// Whether a condition or the first sort key is about an attribute of an index.
+    private func goesOn(_ part: AttributeBinding) -> Bool {
+        steps.first?.attribute?.isSame(as: part) == true
+            || conditions.contains { attribute(in: $0)?.isSame(as: part) == true }
+    }
+
     /// The ranges of an index outside of which a condition can't hold; they are disjoint.
     private func ranges(for condition: Condition, of attribute: AttributeBinding) -> [KeyRange]? {
+        let limit = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
         switch condition {
         case .comparison(_, let comparison, .constant(let value)):
-            KeyRange(comparison, value, type: attribute.type).map { [$0] }
-        case .isNull: [.null]
-        case .not(.isNull): [.present]
-        case .prefix(_, .constant(.string(let prefix))): [KeyRange(prefix: prefix)]
+            return KeyRange(comparison, value, type: attribute.type, textBytesMax: limit)
+                .map { [$0] }
+        case .isNull: return [.null]
+        case .not(.isNull): return [.present]
+        case .prefix(_, .constant(.string(let prefix))):
+            return [KeyRange(prefix: prefix, textBytesMax: limit)]
         case .membership(_, let values):
-            Set(values.compactMap { KeyRange(.equal, $0, type: attribute.type) })
-                .sorted { $0.lower.lexicographicallyPrecedes($1.lower) }
-        default: nil
+            let ranges = values.compactMap {
+                KeyRange(.equal, $0, type: attribute.type, textBytesMax: limit)
+            }
+            return Set(ranges).sorted { $0.lower.lexicographicallyPrecedes($1.lower) }
+        default: return nil
         }
     }
 

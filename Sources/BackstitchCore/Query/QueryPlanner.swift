@@ -125,10 +125,14 @@ struct QueryPlanner {
                 best = candidate
                 continue
             }
-            let isBetter =
-                candidate.rank == other.rank
-                ? isOfFirstStep(candidate.access) && !isOfFirstStep(other.access)
-                : candidate.rank < other.rank
+            let isBetter: Bool
+            if candidate.rank != other.rank {
+                isBetter = candidate.rank < other.rank
+            } else if isOfFirstStep(candidate.access) != isOfFirstStep(other.access) {
+                isBetter = isOfFirstStep(candidate.access)
+            } else {
+                isBetter = candidate.exactPositions.count > other.exactPositions.count
+            }
             if isBetter { best = candidate }
         }
         return best
@@ -138,22 +142,30 @@ struct QueryPlanner {
     private func yieldsToOrder(_ candidate: Candidate) -> Bool {
         guard candidate.rank >= .halfRange, !isOfFirstStep(candidate.access) else { return false }
         if candidate.rank == .notNull { return true }
-        return limit != nil && (steps.isEmpty || steps[0].attribute?.isIndexed == true)
+        return limit != nil && (steps.isEmpty || firstStepIndex != nil)
+    }
+
+    /// The first sort key as an index has it that holds all records in its order; nil if none does.
+    private var firstStepIndex: AttributeBinding? {
+        guard let attribute = steps.first?.attribute else { return nil }
+        if attribute.isIndexed { return attribute }
+        let index = entity.indexes.first { $0.parts[0].isSame(as: attribute) }
+        return index?.attribute(at: 0, behind: [])
     }
 
     private func isOfFirstStep(_ access: QueryPlan.Access) -> Bool {
         guard case .index(let attribute, _, _) = access, let first = steps.first else {
             return false
         }
-        return first.attribute == attribute
+        return first.attribute?.isSame(as: attribute) == true
     }
 
     /// Every row, in the order of an index where that saves work.
     private func unrestricted() -> Choice {
         var access = QueryPlan.Access.scan(isReversed: false)
         if let first = steps.first {
-            if let attribute = first.attribute {
-                if attribute.isIndexed, limit != nil || conditions.isEmpty {
+            if first.attribute != nil {
+                if let attribute = firstStepIndex, limit != nil || conditions.isEmpty {
                     access = .index(attribute, [.all], isReversed: first.isReversed)
                 }
             } else if first.isKey {
@@ -185,23 +197,18 @@ struct QueryPlanner {
         case .index(let attribute, let ranges, let isReversed):
             if steps.isEmpty {
                 let isOneValue = ranges.count == 1 && ranges[0].isValue && ranges[0].isExact
-                return isOneValue ? .asRead : .inMemory
+                return isOneValue && attribute.endsIndex ? .asRead : .inMemory
             }
-            guard steps[0].attribute == attribute else { return .inMemory }
+            guard isOfFirstStep(access) else { return .inMemory }
             let isWhole = steps.count == 1 && !isReversed && !attribute.type.canBeCut
-            return isWhole ? .asRead : .groups
+            return isWhole && attribute.endsIndex ? .asRead : .groups
         }
     }
 }
 
-extension AttributeType {
-    /// Whether index keys may hold only the start of a value.
-    var canBeCut: Bool {
-        switch self {
-        case .string, .url, .data, .reference: true
-        default: false
-        }
-    }
+extension AttributeBinding {
+    /// Whether the record keys follow the attribute's values in its index.
+    var endsIndex: Bool { place?.rest.isEmpty ?? true }
 }
 
 extension RecordKey {

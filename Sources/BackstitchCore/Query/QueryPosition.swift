@@ -42,6 +42,13 @@ package struct QueryPosition: Hashable, Sendable {
         }
     }
 
+    /// The first sort value as a certain index of it holds it.
+    func indexValue(in attribute: AttributeBinding) -> [UInt8] {
+        guard let place = attribute.place else { return indexValue }
+        return OrderedKey.shortened(
+            indexValue, type: attribute.type, textBytesMax: place.textBytesMax)
+    }
+
     /// All that the order compares: the values, then the key.
     var ordered: [UInt8] { values + key }
 
@@ -106,20 +113,23 @@ extension QueryPlan {
     }
 
     /// What an index read has to read of its ranges.
-    func indexRanges(_ ranges: [KeyRange], isReversed: Bool) -> [KeyRange] {
+    func indexRanges(
+        _ ranges: [KeyRange], of attribute: AttributeBinding, isReversed: Bool
+    ) -> [KeyRange] {
         guard let position else { return ranges }
+        let indexValue = position.indexValue(in: attribute)
         let rest: KeyRange
         switch ordering {
         case .inMemory: return ranges
         case .asRead:
             // Without steps the range is one value, whose entries are in the order of their keys.
-            let value = steps.isEmpty ? ranges[0].lower : position.indexValue
+            let value = steps.isEmpty ? ranges[0].lower : indexValue
             rest = KeyRange(lower: value + position.key + [0], upper: nil)
         case .groups:
             rest =
                 isReversed
-                ? KeyRange(lower: [], upper: position.indexValue.successor)
-                : KeyRange(lower: position.indexValue, upper: nil)
+                ? KeyRange(lower: [], upper: indexValue.successor)
+                : KeyRange(lower: indexValue, upper: nil)
         }
         return ranges.map { $0.intersection(rest) }.filter { !$0.isEmpty }
     }

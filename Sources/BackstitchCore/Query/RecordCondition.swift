@@ -3,6 +3,9 @@
 /// Names with dots between them lead over references to an attribute of another record:
 /// `department.name`. It is null if one of the references leads to no record.
 ///
+/// `fold(name)` is a text without case and accents, and `day(created)`, `week`, `month` and `year` are the
+/// beginnings of these in UTC, or in a time zone: `day(created, Europe/Berlin)`.
+///
 /// A name or a value's type that does not fit the entity is found when the query is run.
 public struct RecordCondition: Hashable, Sendable {
     package let condition: Condition

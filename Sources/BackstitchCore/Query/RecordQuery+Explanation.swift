@@ -61,9 +61,11 @@ extension QueryPlan {
                 : "inverse \(attribute.name) of \(targets.count) records"
         case .combined(let source): return source.text
         case .index(let attribute, _, let isReversed):
-            let terms = answered.map(\.rangeText).joined(separator: " and ")
-            return "index \(attribute.name)" + (terms.isEmpty ? "" : " \(terms)")
-                + (isReversed ? " backwards" : "")
+            let several = attribute.place.map { ($0.rest.isEmpty && $0.prefix.isEmpty) } == false
+            let terms = answered.map { several ? $0.namedRangeText : $0.rangeText }
+                .joined(separator: " and ")
+            return "index \(attribute.indexText(in: entity))"
+                + (terms.isEmpty ? "" : " \(terms)") + (isReversed ? " backwards" : "")
         }
     }
 }
@@ -72,7 +74,7 @@ extension KeySource {
     /// The source in words.
     fileprivate var text: String {
         switch self {
-        case .index(let attribute, _): "index \(attribute.name)"
+        case .index(let attribute, _): "index \(attribute.placeText)"
         case .referrers(let attribute, _): "inverse \(attribute.name)"
         case .records(let keys): "\(keys.count) records by key"
         case .union(let parts): "any of (" + parts.map(\.text).joined(separator: ", ") + ")"
@@ -81,7 +83,36 @@ extension KeySource {
     }
 }
 
+extension AttributeBinding {
+    /// The index in words, by the names of its attributes.
+    fileprivate func indexText(in entity: EntityBinding) -> String {
+        guard let place, let index = entity.indexes.first(where: { $0.number == place.number })
+        else { return name }
+        let names = index.parts.map(\.name).joined(separator: ", ")
+        return index.parts.count == 1 ? names : "(\(names))"
+    }
+
+    /// The attribute in words, where it stands in an index of several.
+    fileprivate var placeText: String {
+        guard let place, !place.prefix.isEmpty else { return name }
+        return "\(name) behind others"
+    }
+}
+
 extension Condition {
+    /// The condition as the range of an index of several attributes.
+    fileprivate var namedRangeText: String {
+        let operand: Operand? =
+            switch self {
+            case .comparison(let left, _, _), .isNull(let left), .not(.isNull(let left)),
+                .membership(let left, _), .prefix(let left, _):
+                left
+            default: nil
+            }
+        guard case .attribute(let name) = operand else { return rangeText }
+        return "\(name) \(rangeText)"
+    }
+
     /// The condition as the range of an index, without the attribute's name.
     fileprivate var rangeText: String {
         switch self {

@@ -72,7 +72,9 @@ extension AttributeBinding {
         of fields: PackedFields, to output: inout ByteBuffer,
         textBytesMax: Int = OrderedKey.textBytesMax
     ) throws(FieldError) {
-        if let value = try fields.value(of: field), value.tag != .null {
+        if derivation != nil {
+            try appendDerivedKey(of: fields, to: &output, textBytesMax: textBytesMax)
+        } else if let value = try fields.value(of: field), value.tag != .null {
             OrderedKey.append(value, type: type, to: &output, textBytesMax: textBytesMax)
         } else {
             OrderedKey.append(defaultValue, type: type, to: &output, textBytesMax: textBytesMax)

@@ -60,6 +60,8 @@ struct SortLeading {
 extension QueryPlan.Step {
     /// How the first bytes of the step's keys are made; nil for the record key.
     var leading: SortLeading? {
-        attribute.map { SortLeading(field: $0.field, type: $0.type, isReversed: isReversed) }
+        guard let attribute, attribute.derivation == nil else { return nil }
+        return SortLeading(
+            field: attribute.field, type: attribute.type, isReversed: isReversed)
     }
 }

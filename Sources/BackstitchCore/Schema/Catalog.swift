@@ -47,6 +47,9 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
     public internal(set) var isDeclared: Bool
     /// The attributes in order of their field ids.
     public internal(set) var attributes: [CatalogAttribute]
+    /// The indexes that the schema declares apart from an attribute, in the order of their numbers; left out if there are
+    /// none.
+    package var indexes: [CatalogIndex]?
     /// Whether the schema changed since all records were asked whether it can read them.
     package var needsExamination: Bool?
     /// Whether the last examination left out records that can't be marked yet, because they are
@@ -154,6 +157,9 @@ extension Catalog {
         for position in entities[index].attributes.indices {
             entities[index].attributes[position].isBuilding = nil
         }
+        for position in (entities[index].indexes ?? []).indices {
+            entities[index].indexes?[position].isBuilding = nil
+        }
     }
 
     /// Notes whether the examination left out records that can't be marked yet.
@@ -173,6 +179,9 @@ extension Catalog {
             let attribute = entities[index].attributes[position]
             guard attribute.isDeclared, attribute.schema?.isIndexed == true else { continue }
             entities[index].attributes[position].isBuilding = true
+        }
+        for position in (entities[index].indexes ?? []).indices {
+            entities[index].indexes?[position].isBuilding = true
         }
     }
 }

@@ -8,6 +8,8 @@ public protocol Entity: Identifiable, Sendable where ID == EntityID<Self> {
     static var entitySchema: EntitySchema { get }
     /// The position in the declaration of each stored attribute.
     static var attributeIndexes: [PartialKeyPath<Self>: Int] { get }
+    /// The indexes over several attributes, and over texts without case and accents.
+    static var indexes: [EntityIndex<Self>] { get }
 
     /// The record's identity.
     var id: EntityID<Self> { get }

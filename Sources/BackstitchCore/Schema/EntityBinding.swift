@@ -11,6 +11,10 @@ package struct AttributeBinding: Hashable, Sendable {
     package let hasInverse: Bool
     /// The name of the entity that a reference points to; nil for other types.
     package let target: String?
+    /// What is made of the stored value; nil if that counts itself.
+    package let derivation: Derivation?
+    /// Where an index over several attributes has the values; nil if that of the attribute is meant.
+    package private(set) var place: IndexPlace?
 
     /// An attribute by its parts; references have an inverse index unless told otherwise.
     package init(
@@ -24,6 +28,79 @@ package struct AttributeBinding: Hashable, Sendable {
         self.isIndexed = isIndexed
         self.hasInverse = hasInverse ?? (type == .reference)
         self.target = target
+        derivation = nil
+    }
+
+    /// An attribute that is derived from another one, and has no index by itself.
+    init(_ attribute: AttributeBinding, _ derivation: Derivation, type: AttributeType) {
+        name = derivation.name(of: attribute.name)
+        field = attribute.field
+        self.type = type
+        defaultValue = derivation.apply(attribute.defaultValue)
+        isIndexed = false
+        hasInverse = false
+        target = nil
+        self.derivation = derivation
+    }
+
+    /// The same as an index over several attributes has it.
+    func placed(_ place: IndexPlace) -> AttributeBinding {
+        var attribute = self
+        attribute.place = place
+        return attribute
+    }
+
+    /// Whether both are the same attribute, or are derived from it in the same way.
+    func isSame(as other: AttributeBinding) -> Bool { name == other.name }
+
+    /// What a stored value counts as.
+    @inline(__always)
+    func effective(_ value: _FieldValue) -> RecordValue {
+        guard let derivation else { return value.stored(as: type) }
+        return derivation.apply(value.stored(as: type))
+    }
+}
+
+/// Where an index has the values of an attribute: behind those of others that are the same in all entries
+/// that are read.
+package struct IndexPlace: Hashable, Sendable {
+    /// The number of the index in its entity.
+    package let number: UInt16
+    /// The encoded values in front.
+    package let prefix: [UInt8]
+    /// The types of the values behind it.
+    package let rest: [AttributeType]
+    /// The most escaped bytes of a text.
+    package let textBytesMax: Int
+
+    package init(number: UInt16, prefix: [UInt8], rest: [AttributeType], textBytesMax: Int) {
+        self.number = number
+        self.prefix = prefix
+        self.rest = rest
+        self.textBytesMax = textBytesMax
+    }
+}
+
+/// An index over one or several attributes, or what is derived from them, in their order.
+package struct IndexBinding: Hashable, Sendable {
+    /// Its number in the entity.
+    package let number: UInt16
+    package let parts: [AttributeBinding]
+
+    package init(number: UInt16, parts: [AttributeBinding]) {
+        self.number = number
+        self.parts = parts
+    }
+
+    /// The most escaped bytes that a key keeps of each text.
+    package var textBytesMax: Int { OrderedKey.textBytesMax(of: parts.map(\.type)) }
+
+    /// An attribute of the index, behind values that are the same in all entries.
+    func attribute(at position: Int, behind prefix: [UInt8]) -> AttributeBinding {
+        parts[position].placed(
+            IndexPlace(
+                number: number, prefix: prefix, rest: parts[(position + 1)...].map(\.type),
+                textBytesMax: textBytesMax))
     }
 }
 
@@ -55,15 +132,21 @@ package struct EntityBinding: Hashable, Sendable {
     package let name: String
     package let number: EntityNumber
     package let attributes: [AttributeBinding]
+    /// The indexes that are declared apart from an attribute, and complete.
+    package let indexes: [IndexBinding]
     private let positions: [String: Int]
     /// The entities of the same store; nil if only this one is known.
     package var entities: (any EntityBindings)?
 
     /// An entity by its attributes, whose names differ.
-    package init(name: String, number: EntityNumber, attributes: [AttributeBinding]) {
+    package init(
+        name: String, number: EntityNumber, attributes: [AttributeBinding],
+        indexes: [IndexBinding] = []
+    ) {
         self.name = name
         self.number = number
         self.attributes = attributes
+        self.indexes = indexes
         positions = Dictionary(
             uniqueKeysWithValues: attributes.enumerated().map { ($1.name, $0) })
     }
@@ -71,6 +154,7 @@ package struct EntityBinding: Hashable, Sendable {
     /// The attribute of a name; throws if there is none.
     package func attribute(named name: String) throws(QueryError) -> AttributeBinding {
         guard let position = positions[name] else {
+            if let derived = try derivedAttribute(named: name) { return derived }
             throw QueryError(
                 .unknownAttribute,
                 "\(self.name) has no attribute \(name). It has: "
@@ -84,7 +168,7 @@ extension EntityBinding {
     /// Whether two bindings say the same of an entity.
     package static func == (left: EntityBinding, right: EntityBinding) -> Bool {
         left.name == right.name && left.number == right.number
-            && left.attributes == right.attributes
+            && left.attributes == right.attributes && left.indexes == right.indexes
     }
 
     /// Hashes the name and the number.

@@ -6,6 +6,14 @@ public struct EntitySchema: Hashable, Sendable {
     public let attributes: [AttributeSchema]
     /// The to-many relationships, which are answered from the other side.
     public let toMany: [_ToManySchema]
+    /// The indexes that are declared apart from an attribute.
+    package private(set) var indexes: [IndexSchema] = []
+
+    /// The description of a type, with its indexes.
+    init<Model: Entity>(of type: Model.Type) {
+        self = type.entitySchema
+        indexes = type.indexes.map(\.schema)
+    }
 
     /// An entity by its name, attributes and to-many relationships.
     public init(name: String, attributes: [AttributeSchema], toMany: [_ToManySchema] = []) {

@@ -6,6 +6,8 @@ package final class EntityTable: Sendable {
     package let attributes: [CatalogAttribute]
     /// The declared attributes that have an index.
     package let indexed: [CatalogAttribute]
+    /// The indexes of several attributes or of folded texts, those that are being built among them.
+    package let indexes: [TableIndex]
     /// The declared attributes that refer to other records.
     package let references: [CatalogAttribute]
     package let declaredFields: Set<FieldID>
@@ -36,6 +38,8 @@ package final class EntityTable: Sendable {
         attributes = entity.attributes
         let declared = entity.attributes.filter(\.isDeclared)
         indexed = declared.filter { $0.schema?.isIndexed == true }
+        let indexes = (entity.indexes ?? []).compactMap { TableIndex($0, of: entity) }
+        self.indexes = indexes
         references = declared.filter { $0.schema?.reference != nil }
         declaredFields = Set(declared.map(\.field))
         denyingReferences = attributes.filter { $0.schema?.reference?.onDelete == .deny }
@@ -47,17 +51,18 @@ package final class EntityTable: Sendable {
         isUnderExamination = entity.needsExamination == true || entity.hasUnexamined == true
         positionsByName = Dictionary(
             uniqueKeysWithValues: entity.attributes.enumerated().map { ($1.name, $0) })
+        let bindings = declared.compactMap { attribute in
+            attribute.schema.map { schema in
+                AttributeBinding(
+                    name: schema.name, field: attribute.field, type: schema.type,
+                    defaultValue: schema.defaultValue ?? .null,
+                    isIndexed: schema.isIndexed && attribute.isBuilding != true,
+                    target: schema.reference?.target)
+            }
+        }
         binding = EntityBinding(
-            name: entity.name, number: entity.number,
-            attributes: declared.compactMap { attribute in
-                attribute.schema.map { schema in
-                    AttributeBinding(
-                        name: schema.name, field: attribute.field, type: schema.type,
-                        defaultValue: schema.defaultValue ?? .null,
-                        isIndexed: schema.isIndexed && attribute.isBuilding != true,
-                        target: schema.reference?.target)
-                }
-            })
+            name: entity.name, number: entity.number, attributes: bindings,
+            indexes: indexes.compactMap { $0.binding(in: bindings) })
     }
 
     /// The attribute of a field's name.
@@ -69,6 +74,11 @@ package final class EntityTable: Sendable {
     package func attribute(_ field: FieldID) -> CatalogAttribute? {
         let index = Int(field.rawValue) - 1
         return attributes.indices.contains(index) ? attributes[index] : nil
+    }
+
+    /// The index of a number.
+    package func index(_ number: UInt16) -> TableIndex? {
+        indexes.first { $0.index.number == number }
     }
 
     /// The layout of a Swift type's attributes in this entity's rows.

@@ -16,6 +16,8 @@ package struct SchemaAdoption {
     package private(set) var unmasked: [Place] = []
     /// The attributes whose index entries are of no use any more.
     package private(set) var staleIndexes: [Place] = []
+    /// The indexes of several attributes or of folded texts whose entries are of no use any more.
+    package private(set) var staleCompounds: [(entity: EntityNumber, number: UInt16)] = []
     /// The attributes whose entries must be there before the store opens: unique ones are checked
     /// by them.
     package private(set) var urgentIndexes: [Place] = []
@@ -39,6 +41,7 @@ package struct SchemaAdoption {
         self.catalog.undeclareAll()
         for entity in schema.entities { try adopt(entity, of: schema, records) }
         for entity in self.catalog.entities { compareIndexes(of: entity) }
+        for entity in self.catalog.entities { adoptIndexes(of: entity, schema) }
     }
 
     private func known(_ entity: Int, _ position: Int) -> CatalogAttribute? {
@@ -187,6 +190,48 @@ package struct SchemaAdoption {
                 staleInverses.insert(entity.number)
             }
         }
+    }
+}
+
+// MARK: Indexes of several attributes
+
+extension SchemaAdoption {
+    /// Numbers the indexes that an entity declares, and compares them with those that it had.
+    private mutating func adoptIndexes(of entity: CatalogEntity, _ schema: StoreSchema) {
+        let at = Int(entity.number.rawValue) - 1
+        let old = before.entities.indices.contains(at) ? before.entities[at] : nil
+        let known = old?.indexes ?? []
+        let declared =
+            entity.isDeclared ? schema.entity(named: entity.name)?.indexes ?? [] : []
+        var indexes: [CatalogIndex] = []
+        for schema in declared {
+            let parts = schema.parts.compactMap { part in
+                entity.attributes.first { $0.isDeclared && $0.schema?.name == part.attribute }
+                    .map {
+                        CatalogIndex.Part(field: $0.field, isFolded: part.isFolded ? true : nil)
+                    }
+            }
+            guard parts.count == schema.parts.count else { continue }
+            let folding = schema.parts.contains(where: \.isFolded) ? TextFolding.version : nil
+            let same = known.first { $0.parts == parts }
+            let next = (known + indexes).map(\.number).max() ?? 0
+            var index = CatalogIndex(
+                number: same?.number ?? next + 1, parts: parts, folding: folding,
+                isBuilding: same?.isBuilding)
+            if let same, let old, old.plan(of: same) == entity.plan(of: index) {
+                indexes.append(index)
+                continue
+            }
+            // There is nothing to build for an entity that the store did not have.
+            index.isBuilding = old == nil ? nil : true
+            if let same { staleCompounds.append((entity.number, same.number)) }
+            indexes.append(index)
+        }
+        for index in known where !indexes.contains(where: { $0.number == index.number }) {
+            staleCompounds.append((entity.number, index.number))
+        }
+        indexes.sort { $0.number < $1.number }
+        catalog.entities[at].indexes = indexes.isEmpty ? nil : indexes
     }
 }
 

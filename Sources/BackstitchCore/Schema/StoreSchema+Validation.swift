@@ -34,6 +34,10 @@ extension StoreSchema {
                 }
                 violations += self.violations(of: attribute, named: name)
             }
+            violations += entity.indexes.compactMap { $0.violation(in: entity) }
+            if Set(entity.indexes).count < entity.indexes.count {
+                violations.append("\(entity.name) declares an index twice: declare it once.")
+            }
             violations += entity.toMany.flatMap { self.violations(of: $0, in: entity) }
         }
         for upcaster in upcasters {

@@ -15,7 +15,7 @@ public struct StoreSchema: Sendable {
     /// A schema of a list of entity types.
     public init(_ types: [any Entity.Type], upcasters: [Upcaster] = []) {
         self.types = types
-        entities = types.map { $0.entitySchema }
+        entities = types.map { EntitySchema(of: $0) }
         self.upcasters = upcasters
     }
 

@@ -25,7 +25,10 @@ package struct TableInvariants {
             }
             if let found { return found }
         }
-        for table in [TableKey.indexes, TableKey.inverses, TableKey.parked, TableKey.unreadable] {
+        for table in [
+            TableKey.indexes, TableKey.compounds, TableKey.inverses, TableKey.parked,
+            TableKey.unreadable,
+        ] {
             let (count, expected) = (try count(table), entries[table] ?? 0)
             if count != expected {
                 return "Table \(table) has \(count) entries, and rows have \(expected)."
@@ -65,6 +68,15 @@ package struct TableInvariants {
             }
             if missing { return "\(name) lacks its entry in the index of \(attribute.name)." }
         }
+        for index in table.indexes where index.index.isBuilding != true {
+            let missing = try isMissing(TableKey.compounds, &entries) { output in
+                try TableKey.appendCompound(of: table, index, key, to: &output) {
+                    try fields.value(of: $0)
+                }
+                return true
+            }
+            if missing { return "\(name) lacks its entry in the index \(index.index.number)." }
+        }
         for attribute in table.references {
             let value = try fields.value(of: attribute.field)
             let missing = try isMissing(TableKey.inverses, &entries) {
@@ -77,10 +89,10 @@ package struct TableInvariants {
 
     /// Whether an entry is to be there and is not.
     private func isMissing(
-        _ table: UInt8, _ entries: inout [UInt8: Int], _ append: (inout ByteBuffer) -> Bool
+        _ table: UInt8, _ entries: inout [UInt8: Int], _ append: (inout ByteBuffer) throws -> Bool
     ) throws -> Bool {
         var key = ByteBuffer(capacity: 600)
-        guard append(&key) else { return false }
+        guard try append(&key) else { return false }
         entries[table, default: 0] += 1
         return try reader.access.get(key.bytes, in: reader.databases.tables) == nil
     }
@@ -95,6 +107,11 @@ package struct TableInvariants {
                     let attribute = reader.catalog.table(TableKey.entity(of: key))?
                         .attribute(field)
                     if attribute?.isBuilding == true { return true }
+                }
+                if table == TableKey.compounds, key.count >= TableKey.indexPrefixByteCount {
+                    let index = reader.catalog.table(TableKey.entity(of: key))?
+                        .index(UInt16(key[3]) << 8 | UInt16(key[4]))
+                    if index?.index.isBuilding == true { return true }
                 }
                 count += 1
                 return true

@@ -63,6 +63,13 @@ struct PastEntries {
                 let count = OrderedKey.byteCount(of: schema.type, in: value)
             else { return false }
             start = TableKey.indexPrefixByteCount + count
+        case TableKey.compounds:
+            let number = UInt16(key[3]) << 8 | UInt16(key[4])
+            let values = key.part(TableKey.indexPrefixByteCount..<key.count)
+            guard let index = catalog.table(TableKey.entity(of: key))?.index(number),
+                let count = index.byteCount(in: values)
+            else { return false }
+            start = TableKey.indexPrefixByteCount + count
         default: break
         }
         guard start <= key.count else { return false }

@@ -107,7 +107,8 @@ package final class PastRows {
         -> [Entry]
     {
         let name = Array(prefix.prefix(TableKey.indexPrefixByteCount))
-        let isOfIndex = [TableKey.indexes, TableKey.inverses].contains(name.first ?? 0)
+        let isOfIndex = [TableKey.indexes, TableKey.inverses, TableKey.compounds]
+            .contains(name.first ?? 0)
         let table = isOfIndex ? name : Array(name.prefix(TableKey.rowPrefixByteCount))
         if let known = entries[table] { return known }
         let made = try make(table, catalog)
@@ -156,6 +157,17 @@ package final class PastRows {
                     : TableKey.appendInverse(of: table, attribute, value, recordKey, to: &key)
             }
             return isThere ? Entry(key: Array(key.bytes), value: empty) : nil
+        case TableKey.compounds:
+            guard let table = catalog.table(entity), let fields = row.fields,
+                let index = table.index(UInt16(prefix[3]) << 8 | UInt16(prefix[4]))
+            else { return nil }
+            var key = ByteBuffer(capacity: 600)
+            try record.key.withUnsafeBytes { recordKey in
+                try TableKey.appendCompound(of: table, index, recordKey, to: &key) {
+                    try fields.value(of: $0)
+                }
+            }
+            return Entry(key: Array(key.bytes), value: empty)
         default: return nil
         }
     }

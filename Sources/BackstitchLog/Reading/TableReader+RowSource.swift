@@ -26,15 +26,15 @@ extension TableReader: RowSource {
         let examiner = examiner(of: entity)
         let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
         var prefix = ByteBuffer(capacity: 8)
-        TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
+        TableKey.appendIndexPrefix(of: attribute, entity, to: &prefix)
         try visitEntries(
             prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
         ) { key, _ in
             let rest = key.part(prefix.count..<key.count)
-            guard let count = OrderedKey.byteCount(of: attribute.type, in: rest),
-                count < rest.count
-            else { throw Self.damagedIndex }
-            let recordKey = rest.part(count..<rest.count)
+            guard let (count, end) = TableKey.valueBounds(in: rest, of: attribute) else {
+                throw Self.damagedIndex
+            }
+            let recordKey = rest.part(end..<rest.count)
             if asksRows {
                 guard let row = try row(entity, keyBytes: recordKey),
                     try isReadable(row, by: examiner)

@@ -9,6 +9,7 @@ package import BackstitchCore
 /// |---|---|---|
 /// | rows | `01`, entity (2), record key | row |
 /// | indexes | `02`, entity (2), field (2), ordered value, record key | empty |
+/// | compound indexes | `08`, entity (2), index (2), ordered values, record key | empty |
 /// | inverse indexes | `03`, entity (2), field (2), target's key, record key | empty |
 /// | conflict journal | `04`, sequence (8) | entity (2), record key, conflict report |
 /// | parked records | `05`, entity (2), record key | sequence (8), reason |
@@ -17,6 +18,7 @@ package import BackstitchCore
 package enum TableKey {
     package static let rows: UInt8 = 1
     package static let indexes: UInt8 = 2
+    package static let compounds: UInt8 = 8
     package static let inverses: UInt8 = 3
     package static let journal: UInt8 = 4
     package static let parked: UInt8 = 5
@@ -111,6 +113,41 @@ package enum TableKey {
         output.append(big: field.rawValue)
     }
 
+    /// Appends what comes before the value of an attribute in the index that has it.
+    package static func appendIndexPrefix(
+        of attribute: AttributeBinding, _ entity: EntityNumber, to output: inout ByteBuffer
+    ) {
+        guard let place = attribute.place else {
+            return appendIndexPrefix(indexes, entity, attribute.field, to: &output)
+        }
+        appendIndexPrefix(compounds, entity, FieldID(place.number), to: &output)
+        place.prefix.withUnsafeBytes { output.append($0) }
+    }
+
+    /// Where the value of an attribute ends that an index entry goes on with, and where the record key begins; nil
+    /// for bytes that are no such entry.
+    @inline(__always)
+    package static func valueBounds(
+        in bytes: UnsafeRawBufferPointer, of attribute: AttributeBinding
+    ) -> (value: Int, key: Int)? {
+        let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
+        guard
+            let count = OrderedKey.byteCount(
+                of: attribute.type, in: bytes, textBytesMax: textBytesMax), count < bytes.count
+        else { return nil }
+        guard let place = attribute.place else { return (count, count) }
+        var end = count
+        for type in place.rest {
+            guard
+                let next = OrderedKey.byteCount(
+                    of: type, in: bytes.part(end..<bytes.count), textBytesMax: textBytesMax),
+                end + next < bytes.count
+            else { return nil }
+            end += next
+        }
+        return (count, end)
+    }
+
     /// Appends a target's key as inverse indexes hold it: cut if it is very long, so that the
     /// whole stays below LMDB's 511 bytes; readers check the row then.
     package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {
@@ -134,6 +171,19 @@ package enum TableKey {
         }
         output.append(keyBytes)
         return true
+    }
+
+    /// Appends the key of a record's entry in an index of several attributes or of folded texts.
+    ///
+    /// - Parameter value: The stored value of a field; nil if there is none and the default counts.
+    package static func appendCompound(
+        of table: EntityTable, _ index: TableIndex, _ keyBytes: UnsafeRawBufferPointer,
+        to output: inout ByteBuffer, _ value: (FieldID) throws -> _FieldValue?
+    ) rethrows {
+        appendIndexPrefix(
+            compounds, table.number, FieldID(index.index.number), to: &output)
+        try index.appendValues(to: &output, value)
+        output.append(keyBytes)
     }
 
     /// Appends the key of a record's entry in an inverse index.

@@ -168,6 +168,26 @@ package struct Projector: ~Copyable {
         }
     }
 
+    /// Puts the entries of a row in some indexes of several attributes or of folded texts; those that are there
+    /// stay.
+    package mutating func putCompounds(
+        of indexes: [TableIndex], _ fields: PackedFields, keyBytes: UnsafeRawBufferPointer,
+        in table: EntityTable
+    ) throws {
+        for index in indexes {
+            try makeCompoundKey(keyBytes, index, in: table) { try fields.value(of: $0)?.present }
+            try putKey()
+        }
+    }
+
+    /// Takes away all entries of an index of several attributes or of folded texts.
+    package mutating func clearCompound(_ entity: EntityNumber, _ number: UInt16) throws {
+        indexBuffer.removeAll()
+        TableKey.appendIndexPrefix(
+            TableKey.compounds, entity, FieldID(number), to: &indexBuffer)
+        try clear(prefix: indexBuffer.bytes)
+    }
+
     /// Puts the inverse index entries of a row; those that are there stay.
     package mutating func putInverses(
         _ fields: PackedFields, keyBytes: UnsafeRawBufferPointer, in table: EntityTable
@@ -227,6 +247,9 @@ package struct Projector: ~Copyable {
             let stored = after.tag == .null ? nil : after
             try putIndex(operation.keyBytes, attribute, stored, in: table)
         }
+        if !table.indexes.isEmpty {
+            try updateCompounds(fields, changed, operation.keyBytes, in: table)
+        }
         for attribute in table.references {
             guard let after = try changed.value(of: attribute.field) else { continue }
             let before = try fields.value(of: attribute.field)
@@ -239,6 +262,25 @@ package struct Projector: ~Copyable {
         header.append(to: &rowBuffer)
         writer.finish(into: &rowBuffer)
         try putRow(operation)
+    }
+
+    private mutating func updateCompounds(
+        _ fields: PackedFields, _ changed: PackedFields, _ keyBytes: UnsafeRawBufferPointer,
+        in table: EntityTable
+    ) throws {
+        for index in table.indexes {
+            let isChanged = try index.parts.contains { part in
+                try changed.value(of: part.attribute.field) != nil
+            }
+            guard isChanged else { continue }
+            try makeCompoundKey(keyBytes, index, in: table) { try fields.value(of: $0)?.present }
+            try deleteKey()
+            try makeCompoundKey(keyBytes, index, in: table) { field in
+                if let after = try changed.value(of: field) { return after.present }
+                return try fields.value(of: field)?.present
+            }
+            try putKey()
+        }
     }
 
     /// Puts the row of a baseline.
@@ -272,6 +314,7 @@ package struct Projector: ~Copyable {
         for attribute in table.indexed {
             try putIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
+        try putCompounds(of: table.indexes, fields, keyBytes: operation.keyBytes, in: table)
         for attribute in table.references {
             try putInverse(
                 operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
@@ -285,6 +328,12 @@ package struct Projector: ~Copyable {
         for attribute in table.indexed {
             try deleteIndex(
                 operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+        }
+        for index in table.indexes {
+            try makeCompoundKey(operation.keyBytes, index, in: table) {
+                try fields.value(of: $0)?.present
+            }
+            try deleteKey()
         }
         for attribute in table.references {
             let before = try fields.value(of: attribute.field)
@@ -383,6 +432,23 @@ package struct Projector: ~Copyable {
         try access.delete(indexBuffer.bytes, in: databases.tables)
     }
 
+    private mutating func makeCompoundKey(
+        _ keyBytes: UnsafeRawBufferPointer, _ index: TableIndex, in table: EntityTable,
+        _ value: (FieldID) throws -> _FieldValue?
+    ) throws {
+        indexBuffer.removeAll()
+        try TableKey.appendCompound(of: table, index, keyBytes, to: &indexBuffer, value)
+    }
+
+    private func putKey() throws {
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+    }
+
+    private func deleteKey() throws {
+        _ = try access.delete(indexBuffer.bytes, in: databases.tables)
+    }
+
     private mutating func makeInverseKey(
         _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
@@ -415,4 +481,9 @@ package struct Projector: ~Copyable {
             "Operation \(operation.sequence) \(what): the log or the tables are damaged. Run verify."
         )
     }
+}
+
+extension _FieldValue {
+    /// The value, unless it is null.
+    fileprivate var present: _FieldValue? { tag == .null ? nil : self }
 }

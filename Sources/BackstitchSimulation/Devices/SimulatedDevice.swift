@@ -19,6 +19,8 @@ struct SimulatedDevice {
     private let intermediary: @Sendable (any RecordService) -> any RecordService
     /// The version of the schema that its application has.
     private(set) var schema: SimulatedSchema
+    /// How many data migrations its application has.
+    private(set) var migrations: Int
     private(set) var store: Store
     private(set) var engine: SyncEngine
     private(set) var connection: DeviceConnection
@@ -39,13 +41,14 @@ struct SimulatedDevice {
         self.index = index
         schema = setting.schema
         selection = setting.selection
+        migrations = setting.migrations ?? 0
         name = Self.name(index)
         self.home = home
         self.service = service
         self.configuration = configuration
         self.configuration.selection = try selection.selection(of: schema)
         self.intermediary = intermediary
-        store = try Self.open(home, schema)
+        store = try Self.open(home, schema, migrations)
         connection = DeviceConnection(intermediary(service), process: index, home: home)
         life = ProcessLife(connection)
         engine = SyncEngine(store: store, service: connection, configuration: self.configuration)
@@ -54,13 +57,15 @@ struct SimulatedDevice {
     static func name(_ index: Int) -> String { "device \(index)" }
 
     private static func open(
-        _ home: SimulatedHome, _ schema: SimulatedSchema
+        _ home: SimulatedHome, _ schema: SimulatedSchema, _ migrations: Int
     ) throws -> Store {
         let (clock, disk) = (home.clock, home.disk)
         let store = try Store(
             at: home.directory, schema: schema.schema,
             configuration: StoreConfiguration(
-                durability: .relaxed, bytesMax: 1 << 26, clock: clock))
+                durability: .relaxed, bytesMax: 1 << 26,
+                dataMigrations: schema == .old ? [] : home.migrations.first(migrations),
+                clock: clock))
         store.setDiskFault { disk.fault() }
         return store
     }
@@ -111,17 +116,19 @@ struct SimulatedDevice {
     ///     one, no other process may have the folder open.
     ///   - selection: What it exchanges from now on; nil if that is as it was.
     ///   - zone: The zone that its application names from now on; nil if that is as it was.
+    ///   - migrations: How many data migrations its application has from now on; nil if that is as it was.
     mutating func reopen(
         _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil,
-        zone: ZoneID? = nil
+        zone: ZoneID? = nil, migrations: Int? = nil
     ) throws {
         end()
         home.disk.free()
         if let zone { configuration.zoneName = zone.zoneName }
         self.schema = schema ?? self.schema
         self.selection = selection ?? self.selection
+        self.migrations = migrations ?? self.migrations
         configuration.selection = try self.selection.selection(of: self.schema)
-        store = try Self.open(home, self.schema)
+        store = try Self.open(home, self.schema, self.migrations)
         home.ledger.forget()
         (engine, connection) = anotherEngine()
         life = ProcessLife(connection)

@@ -11,6 +11,8 @@ final class SimulatedHome {
     let disk = SimulatedDisk()
     /// What is seen of the requests of all processes on the store.
     let watch = ExchangeWatch()
+    /// What is seen of the data migrations that its processes make.
+    let migrations = SimulatedMigrations()
     /// Whether the store belongs to a user.
     var isBound = false
     /// Whether its records were erased after the loss of a zone.

@@ -137,9 +137,10 @@ struct DeviceRoutine {
     /// Opens a device's store again, and waits for what it does by itself.
     func reopen(
         _ index: Int, _ schema: SimulatedSchema? = nil, selection: SimulatedSelection? = nil,
-        zone: ZoneID? = nil
+        zone: ZoneID? = nil, migrations: Int? = nil
     ) async throws {
-        try devices[index].reopen(schema, selection: selection, zone: zone)
+        try devices[index].reopen(
+            schema, selection: selection, zone: zone, migrations: migrations)
         await devices[index].store.waitForSchemaWork()
     }
 

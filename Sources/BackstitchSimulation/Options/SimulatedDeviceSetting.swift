@@ -9,6 +9,8 @@ public struct SimulatedDeviceSetting: Hashable, Sendable, Codable {
     var home: Int?
     /// The version of the application's schema that it begins with.
     var schema = SimulatedSchema.current
+    /// How many data migrations the application has that it begins with; nil for none.
+    var migrations: Int?
     /// What it exchanges until the devices settle.
     var selection = SimulatedSelection.all
     /// How its engine decides about conflicts; nil if it does as the setting says.

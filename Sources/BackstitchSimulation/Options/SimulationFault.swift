@@ -65,6 +65,9 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case zoneRenamed
     /// A device's application takes its store to another zone.
     case zoneMove
+    /// A device's application takes a version with more or fewer data migrations, of which one may fail in the
+    /// middle.
+    case dataMigration
     /// Another client writes a value of a type that the devices do not know, or not yet.
     case unknownType
     /// An upload of a file goes wrong.

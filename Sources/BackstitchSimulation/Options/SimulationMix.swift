@@ -26,13 +26,15 @@ struct SimulationMix {
         case zone
         /// A device opens, evicts or collects files, or transfers go wrong.
         case files
+        /// A device's application takes a version with other data migrations.
+        case migration
     }
 
     var weights: [(kind: Kind, weight: Int)] = [
         (.edit, 31), (.exchange, 34), (.trouble, 5), (.fault, 14), (.foreignEdit, 4), (.check, 2),
         (.retryParked, 2), (.compact, 3), (.service, 6), (.renewal, 3), (.locality, 3),
         (.engine, 6),
-        (.zone, 2), (.files, 0),
+        (.zone, 2), (.files, 0), (.migration, 0),
     ]
     /// The kinds of fault that a seed takes some of.
     var faults = FaultKind.allCases

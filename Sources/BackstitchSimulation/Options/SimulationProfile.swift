@@ -21,6 +21,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case naturalKeys
     /// Records with files, whose transfers are cut.
     case assets
+    /// Applications of mixed versions change all records once, each on its devices.
+    case migrations
 
     /// What it is, in a few words.
     public var summary: String {
@@ -34,6 +36,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
         case .limits: "small requests and pages, values that are too large"
         case .naturalKeys: "records with unique values, made on several devices"
         case .assets: "records with files, whose transfers are cut; eviction, collection, undo"
+        case .migrations: "mixed versions of applications, with data migrations"
         }
     }
 
@@ -92,6 +95,10 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.sharingChance = 0.4
             mix.eventChance = 0.15
             mix.mayCheckLiveness = false
+        case .migrations:
+            mix.setWeights([.migration: 14, .edit: 40, .trouble: 10, .fault: 6, .service: 2])
+            mix.schemaChance = 0.5
+            mix.sharingChance = 0.4
         }
         return mix
     }

@@ -89,6 +89,8 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         var aside = generator.aside(0x706F_6C69_6379)
         choosePolicies(&aside, mix)
         if mix.schema == .files { fileService = aside.pick(SimulatedFileService.allCases) }
+        aside = generator.aside(0x6D69_6772_6174)
+        chooseMigrations(&aside, mix)
     }
 
     /// Lets some devices be processes on the stores of others; at least two stores stay.
@@ -133,6 +135,17 @@ public struct SimulationSetting: Hashable, Sendable, Codable {
         }
         agree(on: \.policy)
         agree(on: \.deletePolicy)
+    }
+
+    /// Lets some devices begin with an application that has data migrations.
+    private mutating func chooseMigrations(
+        _ generator: inout SeededGenerator, _ mix: SimulationMix
+    ) {
+        let isAsked = mix.weights.contains { $0.kind == .migration && $0.weight > 0 }
+        guard isAsked, events.contains(.dataMigration) else { return }
+        for index in devices.indices where generator.chance(0.3) {
+            devices[index].migrations = 1 + generator.below(SimulatedMigrations.countMax)
+        }
     }
 
     /// Gives all processes on a store what the device has whose own it is.

@@ -33,6 +33,7 @@ extension SimulationScript {
                     setting.devices[index].schema = .current
                 }
             },
+            { for index in $0.devices.indices { $0.devices[index].migrations = nil } },
             { for index in $0.devices.indices { $0.devices[index].home = nil } },
             { for index in $0.devices.indices { $0.devices[index].selection = .all } },
             { $0.recordsPerPass = 10_000 },

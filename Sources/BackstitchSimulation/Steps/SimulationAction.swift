@@ -48,6 +48,10 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case wipe
     /// The device ends all processes on its store, and opens it with a version of the schema.
     case takeSchema(SimulatedSchema)
+    /// The device's application ends, and starts in the version that has a number of data migrations. One
+    /// may fail after a number of records; the application starts again then, in this version or in the one
+    /// that it had.
+    case migrate(count: Int, failsAfter: Int?)
     /// The device's application asks its engine to begin anew.
     case reset(SimulatedReset)
     /// The device runs a sync round, and something happens to its engine while a request is under way.

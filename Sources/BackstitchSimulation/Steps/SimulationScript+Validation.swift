@@ -15,6 +15,9 @@ extension SimulationScript {
         }
         try Self.require(setting.devices.count, 1...8, "The number of devices")
         for (index, device) in setting.devices.enumerated() {
+            try Self.require(
+                device.migrations ?? 0, 0...SimulatedMigrations.countMax,
+                "The number of data migrations of device \(index)")
             guard let home = device.home else { continue }
             try Self.require(home, 0...max(0, index - 1), "The home of device \(index)")
             let isShared = index > 0 && setting.devices[home].home == nil
@@ -61,6 +64,10 @@ extension SimulationStep {
         switch action {
         case .crashInEdit(let commits), .crashInExchange(let commits), .fillDisk(let commits):
             try require(commits, 0...1_000_000, "The number of commits")
+        case .migrate(let count, let failsAfter):
+            try require(
+                count, 0...SimulatedMigrations.countMax, "The number of data migrations")
+            try require(failsAfter ?? 0, 0...1_000_000, "The records before the failure")
         case .goOffline(let steps):
             try require(steps, 0...SimulationScript.stepsMax, "The number of steps offline")
         case .jumpClock(let milliseconds):

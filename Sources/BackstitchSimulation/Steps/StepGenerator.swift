@@ -64,6 +64,7 @@ struct StepGenerator {
         case .engine: engine()
         case .zone: zone()
         case .files: files()
+        case .migration: migration()
         }
     }
 
@@ -99,6 +100,13 @@ struct StepGenerator {
     private mutating func zone() -> SimulationAction {
         if moves, generator.chance(0.7) { return .renameZone(moves: true) }
         return setting.events.contains(.zoneRenamed) ? .renameZone(moves: false) : .check
+    }
+
+    private mutating func migration() -> SimulationAction {
+        let count = generator.below(SimulatedMigrations.countMax + 1)
+        let failsAfter = generator.chance(0.4) ? generator.below(6) : nil
+        return setting.events.contains(.dataMigration)
+            ? .migrate(count: count, failsAfter: failsAfter) : .check
     }
 
     private mutating func locality() -> SimulationAction {

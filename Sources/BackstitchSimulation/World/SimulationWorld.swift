@@ -22,6 +22,7 @@ actor SimulationWorld {
     private let fullDisk: FullDisk
     private let compacting: Compacting
     private let renewing: Renewing
+    private let migrating: Migrating
     private let moves: ZoneMoves
     private let requests: RequestEvents
     private let engines: EngineTroubles
@@ -51,6 +52,8 @@ actor SimulationWorld {
             devices: devices, choices: choices, setting: setting, story: story, checks: checks,
             routine: routine)
         renewing = Renewing(devices: devices, story: story, checks: checks, routine: routine)
+        migrating = Migrating(
+            devices: devices, choices: choices, story: story, checks: checks, routine: routine)
         moves = ZoneMoves(
             devices: devices, cloud: cloud, choices: choices, setting: setting, story: story,
             checks: checks, routine: routine)
@@ -153,6 +156,8 @@ actor SimulationWorld {
         case .fillDisk(let commits): try await fullDisk.fill(index, after: commits)
         case .compact: try await compacting.compact(index)
         case .takeSchema(let schema): try await renewing.takeSchema(schema, index)
+        case .migrate(let count, let failsAfter):
+            try await migrating.take(count, failsAfter: failsAfter, index)
         case .reset(let reset): try await renewing.reset(reset, index)
         case .renameZone(let moves): try await self.moves.rename(index, moves: moves)
         case .files(let action): try await files.perform(action, index)

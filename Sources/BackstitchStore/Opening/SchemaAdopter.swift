@@ -22,6 +22,7 @@ struct SchemaAdopter {
         }
         if let violation = configuration.retention.violation { violations.append(violation) }
         violations += RegisteredProjections.violations(configuration.projections, schema)
+        violations += DataMigration.violations(configuration.dataMigrations, schema)
         try StoreError.refuseSchema(violations)
     }
 

@@ -14,6 +14,9 @@ struct SchemaChange {
         for place in adoption.staleIndexes {
             try log.withProjector { try $0.clearIndex(place.entity, place.field) }
         }
+        for (entity, number) in adoption.staleCompounds {
+            try log.withProjector { try $0.clearCompound(entity, number) }
+        }
         var failed: [String] = []
         for (place, upcaster) in adoption.upcasts {
             failed += try convert(place, by: upcaster)

@@ -32,7 +32,10 @@ struct SchemaWorkPlace: Equatable {
 
 extension CatalogEntity {
     /// Whether indexes of the entity are being built, or its records are to be examined.
-    var hasWork: Bool { needsExamination == true || attributes.contains { $0.isBuilding == true } }
+    var hasWork: Bool {
+        needsExamination == true || attributes.contains { $0.isBuilding == true }
+            || indexes?.contains { $0.isBuilding == true } == true
+    }
 }
 
 /// What a new schema leaves to be done in the background: indexes to build, records to examine.
@@ -81,10 +84,12 @@ struct SchemaWork {
         let chunk = try StoredBody.live(
             of: entity.number, after: last, limit: Self.recordsMax, reader)
         let building = entity.attributes.filter { $0.isBuilding == true }
+        let compounds = table.indexes.filter { $0.index.isBuilding == true }
         try log.withProjector { projector in
             for body in chunk {
                 try body.withFields {
                     try projector.putIndexes(of: building, $1, keyBytes: $0, in: table)
+                    try projector.putCompounds(of: compounds, $1, keyBytes: $0, in: table)
                 }
             }
         }

@@ -10,10 +10,12 @@ extension Store {
     /// its time does not grow with the number of records. New indexes are built in the background
     /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
     /// converted attributes are worked on first, some ten microseconds a record. A store of an older format
-    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`).
+    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`). The
+    /// configuration's ``StoreConfiguration/dataMigrations`` that the store does not have yet are made; so
+    /// open a store on a thread that may wait for them.
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
-    /// - Throws: `invalidSchema` with all violations; `notAStore`, `newerFormat`, `damaged`,
+    /// - Throws: `invalidSchema` with all violations; `migrationFailed`; `notAStore`, `newerFormat`, `damaged`,
     ///   `inaccessible`, `openOtherwise`, `busy` (if it is to be migrated), `full` or `io`.
     public convenience init(
         at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
@@ -61,6 +63,7 @@ extension Store {
                     shared: shared, types: TypeTable(schema: schema, catalog: catalog))
                 let projections = ProjectionFollower(store: self)
                 try projections.adopt()
+                try DataMigrationRun(self).runPending()
                 BackgroundSchemaWork(store: self).start()
                 projections.start()
             } catch {

@@ -4,17 +4,11 @@ import LMDB
 import Threading
 
 extension Store {
-    /// The attributes whose indexes are being built, as `Entity.attribute`; queries do without them
-    /// until they are complete.
+    /// The attributes whose indexes are being built, as `Entity.attribute`, and indexes of several as
+    /// `Entity(first, second)`; queries do without them until they are complete.
     public var indexesBeingBuilt: [String] {
         get throws {
-            try read { transaction in
-                transaction.reader.catalog.catalog.entities.flatMap { entity in
-                    entity.attributes.filter { $0.isBuilding == true }.map {
-                        "\(entity.name).\($0.attributeName)"
-                    }
-                }
-            }
+            try read { $0.reader.catalog.catalog.indexesBeingBuilt }
         }
     }
 

@@ -195,20 +195,28 @@ struct Verifier {
 
     /// What the keys of index entries begin with that are not all there yet.
     private func prefixesOfBuilding() -> [[UInt8]] {
-        reader.catalog.catalog.entities.flatMap { entity in
-            entity.attributes.filter { $0.isBuilding == true }.map { attribute in
-                var prefix = ByteBuffer(capacity: 8)
-                TableKey.appendIndexPrefix(
-                    TableKey.indexes, entity.number, attribute.field, to: &prefix)
-                return Array(prefix.bytes)
+        var prefixes: [[UInt8]] = []
+        func add(_ table: UInt8, _ entity: EntityNumber, _ number: FieldID) {
+            var prefix = ByteBuffer(capacity: 8)
+            TableKey.appendIndexPrefix(table, entity, number, to: &prefix)
+            prefixes.append(Array(prefix.bytes))
+        }
+        for entity in reader.catalog.catalog.entities {
+            for attribute in entity.attributes where attribute.isBuilding == true {
+                add(TableKey.indexes, entity.number, attribute.field)
+            }
+            for index in entity.indexes ?? [] where index.isBuilding == true {
+                add(TableKey.compounds, entity.number, FieldID(index.number))
             }
         }
+        return prefixes
     }
 
     /// What an entry of the tables is, without values.
     private static func describe(_ key: [UInt8]) -> String {
         let kinds: [UInt8: String] = [
             TableKey.rows: "a row", TableKey.indexes: "an index entry",
+            TableKey.compounds: "an entry of an index of several attributes",
             TableKey.inverses: "an inverse index entry", TableKey.journal: "a journal entry",
             TableKey.parked: "a parked record", TableKey.unreadable: "an unreadable record's entry",
         ]

@@ -8,7 +8,7 @@ import PeerInterface
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
         case append, group, rebuild, live, observed, processes, changes, open, sync, projections
-        case scale, waiting, text, hub
+        case scale, waiting, text, queries, hub
     }
 
     struct Options {
@@ -55,6 +55,7 @@ struct EngineBenchmark {
             case .scale: try await scale()
             case .waiting: try await waiting()
             case .text: try text()
+            case .queries: try await queries()
             case .hub: try await hub()
             }
         }

@@ -7,7 +7,7 @@ enum EngineCommand {
         engine: Backstitch against itself
 
           --only x,y       append,group,rebuild,live,observed,processes,changes,open,sync,projections,
-                           scale,waiting,text,hub
+                           scale,waiting,text,queries,hub
           --operations N   the length of the longest log; 100000 unless given, 2000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
@@ -63,7 +63,9 @@ enum EngineCommand {
             pending-N: the longest of 20 counts of N unsynced operations; push-large: 1,000 records of
             900,000 bytes; wait: the longest save of one record beside other work. get, scan: processor
             time with no record of the journal, and with those of 500 saves waiting. text: each document,
-            and each search for the best 20, which are read; fts5 is SQLite's.
+            and each search for the best 20, which are read; fts5 is SQLite's. related, compound: a query
+            whose records are read, beside SQLite's; text-equal, -prefix, -order: with case and accents,
+            and without.
             """)
     }
 }

@@ -3,30 +3,42 @@ extension OrderedKey {
     /// record key, can be found; nil if the bytes hold no value of the type.
     ///
     /// The value is one with the limits of an index, not one that was encoded whole.
+    ///
+    /// - Parameter textBytesMax: The limit of the index.
     package static func byteCount(
-        of type: AttributeType, in bytes: UnsafeRawBufferPointer
+        of type: AttributeType, in bytes: UnsafeRawBufferPointer,
+        textBytesMax: Int = textBytesMax
     ) -> Int? {
         guard let first = bytes.first else { return nil }
         if first == null { return 1 }
-        let count = type.traits?.keyByteCount(in: bytes)
+        let count =
+            switch type {
+            case .string, .url, .data: textByteCount(in: bytes, textBytesMax)
+            case .reference: referenceByteCount(in: bytes, textBytesMax)
+            default: type.traits?.keyByteCount(in: bytes)
+            }
         guard let count, count <= bytes.count else { return nil }
         return count
     }
 
     /// Whether an encoded value was cut, so that equal bytes need not mean equal values.
-    package static func isCut(_ bytes: UnsafeRawBufferPointer, type: AttributeType) -> Bool {
+    package static func isCut(
+        _ bytes: UnsafeRawBufferPointer, type: AttributeType, textBytesMax: Int = textBytesMax
+    ) -> Bool {
         switch type {
         case .string, .url, .data:
             bytes.count == 1 + textBytesMax + 1 && bytes[bytes.count - 1] == cut
         case .reference:
-            bytes.count == 1 + referenceBytesMax && bytes[2] == 1
-                && 3 + Int(bytes[3]) > referenceBytesMax
+            bytes.count == 1 + referenceBytesMax(textBytesMax) && bytes[2] == 1
+                && 3 + Int(bytes[3]) > referenceBytesMax(textBytesMax)
         default:
             false
         }
     }
 
-    static func textByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+    static func textByteCount(
+        in bytes: UnsafeRawBufferPointer, _ textBytesMax: Int = textBytesMax
+    ) -> Int? {
         var offset = 1
         while offset < bytes.count, offset < 1 + textBytesMax {
             if bytes[offset] == 0 {
@@ -38,15 +50,17 @@ extension OrderedKey {
             }
             offset += 1
         }
-        return textEnd(in: bytes)
+        return textEnd(in: bytes, textBytesMax)
     }
 
     /// The end of a text that fills all bytes it may have: two zeros, or the mark of a cut.
-    private static func textEnd(in bytes: UnsafeRawBufferPointer) -> Int? {
+    private static func textEnd(
+        in bytes: UnsafeRawBufferPointer, _ textBytesMax: Int
+    ) -> Int? {
         let end = 1 + textBytesMax
         guard end < bytes.count else { return nil }
         if bytes[end] == cut { return end + 1 }
-        // With 199 bytes of text, its end starts one byte earlier.
+        // With a byte less of text, its end starts one byte earlier.
         return bytes[end - 1] == 0 ? end + 1 : end + 2
     }
 
@@ -62,9 +76,21 @@ extension OrderedKey {
         return nil
     }
 
-    static func referenceByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
+    static func referenceByteCount(
+        in bytes: UnsafeRawBufferPointer, _ textBytesMax: Int = textBytesMax
+    ) -> Int? {
         guard bytes.count >= 4 else { return nil }
         let count = bytes[2] == 0 ? 18 : 3 + Int(bytes[3])
-        return 1 + min(count, referenceBytesMax)
+        return 1 + min(count, referenceBytesMax(textBytesMax))
+    }
+}
+
+extension AttributeType {
+    /// Whether index keys may hold only the start of a value.
+    var canBeCut: Bool {
+        switch self {
+        case .string, .url, .data, .reference: true
+        default: false
+        }
     }
 }

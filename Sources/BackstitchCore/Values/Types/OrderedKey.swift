@@ -119,7 +119,35 @@ package enum OrderedKey {
         _ key: UnsafeRawBufferPointer, to output: inout ByteBuffer, textBytesMax: Int
     ) {
         output.append(present)
-        let isWhole = textBytesMax == .max || key.count <= referenceBytesMax
-        output.append(isWhole ? key : key.part(0..<referenceBytesMax))
+        let isWhole = textBytesMax == .max || key.count <= referenceBytesMax(textBytesMax)
+        output.append(isWhole ? key : key.part(0..<referenceBytesMax(textBytesMax)))
+    }
+
+    /// The most bytes of a reference where texts have so many.
+    static func referenceBytesMax(_ textBytesMax: Int) -> Int {
+        textBytesMax + referenceBytesMax - Self.textBytesMax
+    }
+
+    /// The most escaped bytes of each text in a key that holds values of several types.
+    ///
+    /// LMDB keys have 511 bytes at most: 5 bytes of table prefix and up to 258 for the record key leave
+    /// 248. A number takes up to 26 of them; texts and references share the rest, of which each needs 4 for its
+    /// beginning and end.
+    package static func textBytesMax(of types: [AttributeType]) -> Int {
+        let texts = types.count(where: \.canBeCut)
+        guard texts > 0 else { return textBytesMax }
+        return min(textBytesMax, (248 - 26 * (types.count - texts)) / texts - 4)
+    }
+
+    /// An encoded value with the limit of an index that keeps fewer bytes of texts.
+    static func shortened(_ value: [UInt8], type: AttributeType, textBytesMax: Int) -> [UInt8] {
+        guard textBytesMax < Self.textBytesMax, type.canBeCut, value.first == present else {
+            return value
+        }
+        if type == .reference { return Array(value.prefix(1 + referenceBytesMax(textBytesMax))) }
+        // Behind a whole text are two zeros.
+        let isCut = value.count == 1 + Self.textBytesMax + 1 && value.last == cut
+        let count = isCut ? Self.textBytesMax : value.count - 3
+        return count > textBytesMax ? value.prefix(1 + textBytesMax) + [cut] : value
     }
 }
