@@ -88,7 +88,7 @@ import Threading
 
     @Test func `a look-up reads what its own write has changed, and the past as it was`() throws {
         let query = Query<Employee>().where(\.email, is: "m1")
-        let before = try store.read { ($0.lastSequence, try $0.fetch(query)) }
+        let before = try store.read { (try $0.lastSequence, try $0.fetch(query)) }
         try store.write { transaction in
             try transaction.save(Employee(id: .init("new"), name: "n", email: "m1"))
             try transaction.delete(before.1[0].id)
