@@ -119,10 +119,7 @@ public actor SyncEngine {
         try await lane.exchange { try await self.round() }
     }
 
-    /// Downloads the files of all records that are not on this device, and returns how many came.
-    ///
-    /// - Throws: ``SyncError`` if one could not be downloaded; the others are here then.
-    /// - Complexity: O(*n*) in the contents that the log names.
+    /// Downloads all files that are not here, and returns how many came. Throws ``SyncError`` if one did not.
     @discardableResult
     public func downloadFiles() async throws -> Int { try await lane.downloadAll() }
 
