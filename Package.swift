@@ -241,8 +241,8 @@ let package = Package(
             name: "BackstitchStoreTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
-                "BackstitchStore", "BackstitchSync", "BackstitchViews", "CrashStates", "LMDB",
-                "Threading", "XXHash",
+                "BackstitchStore", "BackstitchSync", "BackstitchTesting", "BackstitchViews",
+                "CrashStates", "LMDB", "Threading", "XXHash",
             ],
             exclude: ["Fixtures"]),
         .testTarget(

@@ -39,6 +39,7 @@
 @_exported public import struct BackstitchStore.StoreAssets
 @_exported public import protocol BackstitchCore.StoreClock
 @_exported public import struct BackstitchStore.StoreConfiguration
+@_exported public import struct BackstitchStore.StoreMigrations
 @_exported public import struct BackstitchLog.StoreError
 @_exported public import struct BackstitchLog.SystemClock
 @_exported public import struct BackstitchStore.WorkProgress
@@ -56,6 +57,8 @@
 @_exported public import protocol BackstitchCore.DateAttributeValue
 @_exported public import struct BackstitchCore.DatePeriod
 @_exported public import struct BackstitchCore.GroupKeys
+@_exported public import struct BackstitchCore.QuerySection
+@_exported public import struct BackstitchCore.SectionedQuery
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
 @_exported public import protocol BackstitchCore.QueryConditions
@@ -64,7 +67,6 @@
 @_exported public import struct BackstitchCore.QueryCursor
 @_exported public import struct BackstitchCore.QueryError
 @_exported public import struct BackstitchStore.QueryPage
-@_exported public import struct BackstitchStore.QuerySection
 @_exported public import struct BackstitchStore.IncludedRecords
 @_exported public import struct BackstitchStore.IncludedReferrers
 

@@ -175,8 +175,8 @@ import Testing
             let (made, old) = (items.filter { $0.writer == 1 }, items.filter { $0.writer == 0 })
             #expect(old.count == count && old.allSatisfy { $0.revision == 1 }, "\(path)")
             #expect(made.map(\.revision) == [1], "\(path)")
-            #expect(try store.dataMigrations().allSatisfy { $0.date != nil })
-            #expect(try store.dataMigrations().map(\.recordCount) == [count, 0])
+            #expect(try store.migrations.records().allSatisfy { $0.date != nil })
+            #expect(try store.migrations.records().map(\.recordCount) == [count, 0])
             #expect(try store.verify().problems == [], "\(path)")
         }
         print("\(kills) kills in data migrations")

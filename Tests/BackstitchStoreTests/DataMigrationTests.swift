@@ -85,7 +85,7 @@ import Threading
         let store = try folder.open(configuration: Self.configuration(Self.older()))
         let entries = try store.read { try $0.history(of: Employee.ID("a")) }
         #expect(Set(entries.map(\.context)) == ["", "Data migration 'older'"])
-        let record = try #require(try store.dataMigrations().first)
+        let record = try #require(try store.migrations.records().first)
         #expect(record.name == "older" && record.recordCount == 2 && record.date != nil)
     }
 
@@ -108,7 +108,7 @@ import Threading
         // What was before it is done, and the store opens without it.
         let store = try folder.open(configuration: Self.configuration(Self.older(), next))
         #expect(try Self.ages(store) == [1, 1, 1])
-        #expect(try store.dataMigrations().map(\.name) == ["next", "older"])
+        #expect(try store.migrations.records().map(\.name) == ["next", "older"])
         try await store.expectConsistent()
         store.close()
     }
@@ -121,8 +121,8 @@ import Threading
         }
         let between = try folder.open()
         #expect(try Self.ages(between) == [1, 1, 1, 0, 0, 0, 0, 0])
-        #expect(try between.dataMigrations().map(\.date) == [nil])
-        #expect(try between.dataMigrations().map(\.recordCount) == [3])
+        #expect(try between.migrations.records().map(\.date) == [nil])
+        #expect(try between.migrations.records().map(\.recordCount) == [3])
         // What a program writes in between, before and behind the place.
         try between.write { transaction in
             try transaction.save(Employee(id: "aa", name: "aa", email: "aa", age: 10))
@@ -134,7 +134,7 @@ import Threading
         // The longer name has a greater key than the last one of the beginning.
         #expect(try Self.ages(store) == [1, 10, 1, 1, 1, 1, 1])
         #expect(calls.withLock { $0 } == ["a", "b", "c", "d", "e", "e", "f", "g"])
-        #expect(try store.dataMigrations().map(\.recordCount) == [6])
+        #expect(try store.migrations.records().map(\.recordCount) == [6])
     }
 
     @Test func `records that a migration makes are not visited, so that it ends`() throws {
@@ -177,16 +177,16 @@ import Threading
             try transaction.update(Query<Employee>()) { $0.email += "!" }
         }
         let store = try folder.open(configuration: Self.configuration(Self.older(), once))
-        try store.repeatDataMigration(named: "older")
-        try store.repeatDataMigration(named: "once")
+        try store.migrations.repeatMigration(named: "older")
+        try store.migrations.repeatMigration(named: "once")
         #expect(try Self.ages(store) == [2, 2, 2])
         #expect(
             try store.read { try $0.fetch(Query<Employee>()).map(\.email) } == [
                 "a!!", "b!!", "c!!",
             ])
-        #expect(try store.dataMigrations().allSatisfy { $0.date != nil })
+        #expect(try store.migrations.records().allSatisfy { $0.date != nil })
         let error = #expect(throws: StoreError.self) {
-            try store.repeatDataMigration(named: "other")
+            try store.migrations.repeatMigration(named: "other")
         }
         #expect(error?.code == .notFound)
     }

@@ -227,7 +227,7 @@ enum WithOtherIndexes {
         let store = try folder.open(Self.schema, configuration: configuration)
         #expect(store.catalog.formatVersion == 3)
         #expect(try store.indexesBeingBuilt == [])
-        #expect(try store.dataMigrations().map(\.recordCount) == [12])
+        #expect(try store.migrations.records().map(\.recordCount) == [12])
         try store.read { transaction in
             let anna = Query<Resident>().where(\.name, is: "ANNA", comparing: .insensitive)
             let (found, all) = (
@@ -280,18 +280,20 @@ enum WithOtherIndexes {
         }
         try store.read { transaction in
             let months = try transaction.groups(
-                Query<Resident>(), by: .month, of: \.born, .count(), .minimum(\.born))
+                Query<Resident>(), by: DatePeriod.month.of(\Resident.born), .count(),
+                .minimum(\.born))
             #expect(months.map(\.values.0) == [31, 28, 11])
             #expect(months.map(\.key) == months.map(\.values.1))
-            let weeks = try transaction.sections(
-                Query<Resident>().sorted(by: \.born), by: .week, of: \.born, order: .reverse)
+            let weeks = try transaction.fetch(
+                Query<Resident>().sorted(by: \.born)
+                    .sections(by: .week, of: \.born, order: .reverse))
             #expect(weeks.map(\.count).reduce(0, +) == 70)
             // The first day of 1970 was a Thursday.
             #expect(weeks.last?.count == 4)
             #expect(weeks.last?.key == Date(timeIntervalSince1970: -3 * 86_400))
             #expect(weeks.first?.records.map(\.born) == weeks.first?.records.map(\.born).sorted())
-            let cities = try transaction.sections(
-                Query<Resident>().sorted(by: \.name), by: \.city)
+            let cities = try transaction.fetch(
+                Query<Resident>().sorted(by: \.name).sections(by: \.city))
             #expect(cities.map(\.key) == [nil, "Bonn", "Köln", "koln"])
             for section in cities {
                 #expect(section.records.allSatisfy { $0.city == section.key })
@@ -300,7 +302,8 @@ enum WithOtherIndexes {
             let named = try transaction.groups(
                 RecordQuery(entity: "Resident"), by: ["fold(city)", "year(born)"], [.count])
             #expect(named.map(\.keys.first) == [.null, .string("bonn"), .string("koln")])
-            #expect(try transaction.sections(Query<Resident>().limit(0), by: \.city).isEmpty)
+            let none = try transaction.fetch(Query<Resident>().limit(0).sections(by: \.city))
+            #expect(none.isEmpty)
         }
     }
 

@@ -676,23 +676,24 @@ struct NamesInUse: RecordProjection {
                 try tx.save(Resident(name: name, city: city, born: Date(timeIntervalSince1970: 0)))
             }
         }
-        let names = try store.dataMigrations().map(\.name)
+        let names = try store.migrations.records().map(\.name)
         #expect(names == ["2: trimmed names", "3: no empty cities"])
-        try store.repeatDataMigration(named: "2: trimmed names")
-        try store.repeatDataMigration(named: "3: no empty cities")
+        try store.migrations.repeatMigration(named: "2: trimmed names")
+        try store.migrations.repeatMigration(named: "3: no empty cities")
 
         let anna = Query<Resident>()
             .where(\.name, startsWith: "ann", comparing: .insensitive)
             .sorted(by: \.name, comparing: .insensitive)
         let births = try store.read { tx in
-            try tx.groups(anna, by: .month, of: \.born, .count())
+            try tx.groups(anna, by: DatePeriod.month.of(\Resident.born), .count())
         }
-        for section in try store.read({ try $0.sections(anna, by: \.city) }) {
+        for section in try store.read({ try $0.fetch(anna.sections(by: \.city)) }) {
             print(section.key ?? "nowhere", section.count, section.records.map(\.name))
         }
         #expect(births.map(\.values) == [2])
         #expect(try store.read { try $0.fetch(anna).map(\.name) } == ["ANNA", "Änne"])
-        #expect(try store.read { try $0.sections(anna, by: \.city).map(\.key) } == [nil, "Ulm"])
+        let sections = try store.read { try $0.fetch(anna.sections(by: \.city)) }
+        #expect(sections.map(\.key) == [nil, "Ulm"])
     }
 
     @Test func `the README's client is made`() throws {

@@ -69,6 +69,12 @@ public struct RecordKey: Hashable, Sendable {
         }
     }
 
+    /// Reads a stored key from the start of bytes; nil if they hold none.
+    package init?(reading bytes: ArraySlice<UInt8>) {
+        guard let key = bytes.withUnsafeBytes({ RecordKey(reading: $0) }) else { return nil }
+        self = key
+    }
+
     /// Reads a stored key from the start of `bytes`; nil if they hold none.
     @inlinable
     package init?(reading bytes: UnsafeRawBufferPointer) {

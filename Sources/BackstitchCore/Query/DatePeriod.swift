@@ -9,7 +9,8 @@ public import Foundation
 /// ```swift
 /// var calendar = Calendar(identifier: .gregorian)
 /// calendar.timeZone = TimeZone(identifier: "Europe/Berlin")!
-/// let days = try transaction.groups(query, by: .day(in: calendar), of: \.created, .count())
+/// let days = DatePeriod.day(in: calendar)
+/// let counts = try transaction.groups(query, by: days.of(\Note.created), .count())
 /// ```
 ///
 /// By names they are written around an attribute: `month(created)`, `day(created, Europe/Berlin)`.
@@ -42,6 +43,14 @@ public struct DatePeriod: Hashable, Sendable {
     public func start(of date: Date) -> Date {
         guard let milliseconds = date.wholeMilliseconds else { return date }
         return Date(milliseconds: period.start(milliseconds))
+    }
+
+    /// Groups records by the period that a date is in: the key is its beginning, or nil. Periods without records
+    /// are left out.
+    public func of<Model: Entity, Key: DateAttributeValue>(
+        _ keyPath: any KeyPath<Model, Key> & Sendable
+    ) -> GroupKeys<Model, Key> {
+        GroupKeys { name(of: try Query<Model>.storedAttribute(at: keyPath)) }
     }
 
     /// The name of an attribute's period in queries by names.

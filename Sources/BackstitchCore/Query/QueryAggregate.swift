@@ -71,19 +71,24 @@ extension QueryAggregate {
 /// The attributes that the records of a group have in common: of any type, lists, ``GeoLocation`` and
 /// ``Asset`` included. Values are the same if `==` of a predicate says so, and nil is a value too.
 public struct GroupKeys<Model: Entity, each Key: AttributeValue>: Sendable {
-    private let keyPaths: [any PartialKeyPath<Model> & Sendable]
+    private let keys: [@Sendable () throws -> String]
 
     /// Groups by one or several attributes.
     public init(_ keyPaths: repeat any KeyPath<Model, each Key> & Sendable) {
-        var all: [any PartialKeyPath<Model> & Sendable] = []
-        for keyPath in repeat each keyPaths { all.append(keyPath) }
-        self.keyPaths = all
+        var all: [@Sendable () throws -> String] = []
+        for keyPath in repeat each keyPaths {
+            all.append { try Query<Model>.storedAttribute(at: keyPath) }
+        }
+        keys = all
     }
+
+    /// Groups by something that is derived from an attribute.
+    init(name: @escaping @Sendable () throws -> String) { keys = [name] }
 
     /// The names of the attributes.
     ///
     /// - Throws: ``QueryError`` for a key path that is no stored attribute.
     package func names() throws -> [String] {
-        try keyPaths.map { try Query<Model>.storedAttribute(at: $0) }
+        try keys.map { try $0() }
     }
 }

@@ -211,16 +211,6 @@ extension AttributeBinding {
     var endsIndex: Bool { place?.rest.isEmpty ?? true }
 }
 
-extension AttributeType {
-    /// Whether index keys may hold only the start of a value.
-    var canBeCut: Bool {
-        switch self {
-        case .string, .url, .data, .reference: true
-        default: false
-        }
-    }
-}
-
 extension RecordKey {
     /// Whether keys that refer to the record hold only the start of its key.
     var isCutInKeys: Bool { byteCount > OrderedKey.referenceBytesMax }

@@ -43,6 +43,22 @@ extension CatalogEntity {
     }
 }
 
+extension Catalog {
+    /// The attributes whose indexes are being built, as `Entity.attribute`, and such indexes of several.
+    package var indexesBeingBuilt: [String] {
+        var names: [String] = []
+        for entity in entities {
+            for attribute in entity.attributes where attribute.isBuilding == true {
+                names.append("\(entity.name).\(attribute.attributeName)")
+            }
+            for index in entity.indexes ?? [] where index.isBuilding == true {
+                names.append(entity.text(of: index))
+            }
+        }
+        return names
+    }
+}
+
 /// An index with its attributes, looked up once.
 package struct TableIndex: Sendable {
     package struct Part: Sendable {

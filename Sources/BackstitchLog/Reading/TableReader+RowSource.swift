@@ -26,32 +26,13 @@ extension TableReader: RowSource {
         let examiner = examiner(of: entity)
         let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
         var prefix = ByteBuffer(capacity: 8)
-        let place = attribute.place
-        let textBytesMax = place?.textBytesMax ?? OrderedKey.textBytesMax
-        if let place {
-            TableKey.appendIndexPrefix(
-                TableKey.compounds, entity, FieldID(place.number), to: &prefix)
-            place.prefix.withUnsafeBytes { prefix.append($0) }
-        } else {
-            TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
-        }
+        TableKey.appendIndexPrefix(of: attribute, entity, to: &prefix)
         try visitEntries(
             prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
         ) { key, _ in
             let rest = key.part(prefix.count..<key.count)
-            guard
-                let count = OrderedKey.byteCount(
-                    of: attribute.type, in: rest, textBytesMax: textBytesMax),
-                count < rest.count
-            else { throw Self.damagedIndex }
-            var end = count
-            for type in place?.rest ?? [] {
-                guard
-                    let next = OrderedKey.byteCount(
-                        of: type, in: rest.part(end..<rest.count), textBytesMax: textBytesMax),
-                    end + next < rest.count
-                else { throw Self.damagedIndex }
-                end += next
+            guard let (count, end) = TableKey.valueBounds(in: rest, of: attribute) else {
+                throw Self.damagedIndex
             }
             let recordKey = rest.part(end..<rest.count)
             if asksRows {

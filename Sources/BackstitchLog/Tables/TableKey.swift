@@ -113,6 +113,41 @@ package enum TableKey {
         output.append(big: field.rawValue)
     }
 
+    /// Appends what comes before the value of an attribute in the index that has it.
+    package static func appendIndexPrefix(
+        of attribute: AttributeBinding, _ entity: EntityNumber, to output: inout ByteBuffer
+    ) {
+        guard let place = attribute.place else {
+            return appendIndexPrefix(indexes, entity, attribute.field, to: &output)
+        }
+        appendIndexPrefix(compounds, entity, FieldID(place.number), to: &output)
+        place.prefix.withUnsafeBytes { output.append($0) }
+    }
+
+    /// Where the value of an attribute ends that an index entry goes on with, and where the record key begins; nil
+    /// for bytes that are no such entry.
+    @inline(__always)
+    package static func valueBounds(
+        in bytes: UnsafeRawBufferPointer, of attribute: AttributeBinding
+    ) -> (value: Int, key: Int)? {
+        let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
+        guard
+            let count = OrderedKey.byteCount(
+                of: attribute.type, in: bytes, textBytesMax: textBytesMax), count < bytes.count
+        else { return nil }
+        guard let place = attribute.place else { return (count, count) }
+        var end = count
+        for type in place.rest {
+            guard
+                let next = OrderedKey.byteCount(
+                    of: type, in: bytes.part(end..<bytes.count), textBytesMax: textBytesMax),
+                end + next < bytes.count
+            else { return nil }
+            end += next
+        }
+        return (count, end)
+    }
+
     /// Appends a target's key as inverse indexes hold it: cut if it is very long, so that the
     /// whole stays below LMDB's 511 bytes; readers check the row then.
     package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {

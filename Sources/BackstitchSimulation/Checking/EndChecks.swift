@@ -33,7 +33,7 @@ struct EndChecks {
             guard account.sharedValues.isEmpty else {
                 throw story.failure("Records share a unique value", account.sharedValues)
             }
-            try devices[index].home.migrations.check(story)
+            try checks.checkMigrations(index)
             written.merge(account.written) { $0.union($1) }
             digest = digest &* 31 &+ account.digest
             story.result.operations += account.localOperations

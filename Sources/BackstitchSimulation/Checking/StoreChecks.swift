@@ -125,6 +125,14 @@ struct StoreChecks {
 
     // MARK: Clocks
 
+    /// - Throws: a failure if a store saw a data migration twice, or one in part.
+    func checkMigrations(_ index: Int) throws {
+        let problems = devices[index].home.migrations.problems
+        guard problems.isEmpty else {
+            throw story.failure("A data migration was not made once and whole", problems)
+        }
+    }
+
     /// Checks that what a device wrote last is not dated more than a minute ahead of its clock,
     /// whatever the clock was before.
     func checkClock(_ index: Int) throws {

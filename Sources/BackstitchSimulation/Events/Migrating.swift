@@ -34,7 +34,7 @@ struct Migrating {
         }
         story.count(.dataMigration)
         story.note("\(device.name) has \(device.migrations) data migrations")
-        try home.migrations.check(story)
+        try checks.checkMigrations(index)
         try checks.check(index)
     }
 }

@@ -85,8 +85,7 @@ struct DataMigrationRun {
                 return try begin(migration, parts, in: transaction)
             }
             guard case .underWay(let last, let end) = state.progress else { return false }
-            let keys = try transaction.reader.keys(
-                of: parts.entity, after: last, through: end, limit: parts.recordsMax)
+            let keys = try self.keys(of: parts, after: last, through: end, transaction.reader)
             for key in keys { try parts.change(transaction, key) }
             let count = state.recordCount + UInt64(keys.count)
             guard let reached = keys.last, reached != end else {
@@ -108,7 +107,7 @@ struct DataMigrationRun {
         _ migration: DataMigration, _ parts: DataMigration.Parts,
         in transaction: borrowing WriteTransaction
     ) throws -> Bool {
-        guard let end = try transaction.reader.lastKey(of: parts.entity) else {
+        guard let end = try lastKey(of: parts, transaction.reader) else {
             try note(.done, of: migration, 0, in: transaction)
             return false
         }
@@ -144,29 +143,31 @@ struct DataMigrationRun {
                 + "\(reason) Correct the migration and open the store again, or open it without.",
             cause: error)
     }
-}
 
-extension TableReader {
-    /// The keys of the next records of an entity that can be read as their Swift type.
-    fileprivate func keys(
-        of entity: String, after last: RecordKey?, through end: RecordKey, limit: Int
+    // MARK: Records
+
+    /// The keys of the next records that can be read as their Swift type.
+    private func keys(
+        of parts: DataMigration.Parts, after last: RecordKey?, through end: RecordKey,
+        _ reader: TableReader
     ) throws -> [RecordKey] {
-        guard let number = catalog.table(named: entity)?.number else { return [] }
-        let range = KeyRange(
-            lower: last.map { $0.bytes + [0] } ?? [], upper: end.bytes + [0])
+        guard let number = reader.catalog.table(named: parts.entity)?.number else { return [] }
+        let range = KeyRange(lower: last.map { $0.bytes + [0] } ?? [], upper: end.bytes + [0])
         var keys: [RecordKey] = []
-        try visitRows(of: number, within: range, reversed: false) { key, _ in
+        try reader.visitRows(of: number, within: range, reversed: false) { key, _ in
             keys.append(try RecordKey.stored(key))
-            return keys.count < limit
+            return keys.count < parts.recordsMax
         }
         return keys
     }
 
-    /// The key of the last record of an entity that can be read as its Swift type; nil if there is none.
-    fileprivate func lastKey(of entity: String) throws -> RecordKey? {
-        guard let number = catalog.table(named: entity)?.number else { return nil }
+    /// The key of the last record that can be read as its Swift type; nil if there is none.
+    private func lastKey(
+        of parts: DataMigration.Parts, _ reader: TableReader
+    ) throws -> RecordKey? {
+        guard let number = reader.catalog.table(named: parts.entity)?.number else { return nil }
         var last: RecordKey?
-        try visitRows(of: number, within: .all, reversed: true) { key, _ in
+        try reader.visitRows(of: number, within: .all, reversed: true) { key, _ in
             last = try RecordKey.stored(key)
             return false
         }

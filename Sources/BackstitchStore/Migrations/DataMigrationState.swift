@@ -41,9 +41,9 @@ struct DataMigrationState: Equatable {
             return
         }
         let keys = bytes[Self.fixedByteCount...]
-        guard let end = keys.withUnsafeBytes({ RecordKey(reading: $0) }) else { return nil }
+        guard let end = RecordKey(reading: keys) else { return nil }
         let rest = keys.dropFirst(end.byteCount)
-        let last = rest.withUnsafeBytes { RecordKey(reading: $0) }
+        let last = RecordKey(reading: rest)
         guard last != nil || rest.isEmpty else { return nil }
         progress = .underWay(last: last, end: end)
     }

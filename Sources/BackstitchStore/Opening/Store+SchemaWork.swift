@@ -8,18 +8,7 @@ extension Store {
     /// `Entity(first, second)`; queries do without them until they are complete.
     public var indexesBeingBuilt: [String] {
         get throws {
-            try read { transaction in
-                var names: [String] = []
-                for entity in transaction.reader.catalog.catalog.entities {
-                    for attribute in entity.attributes where attribute.isBuilding == true {
-                        names.append("\(entity.name).\(attribute.attributeName)")
-                    }
-                    for index in entity.indexes ?? [] where index.isBuilding == true {
-                        names.append(entity.text(of: index))
-                    }
-                }
-                return names
-            }
+            try read { $0.reader.catalog.catalog.indexesBeingBuilt }
         }
     }
 

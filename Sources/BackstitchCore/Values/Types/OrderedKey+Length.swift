@@ -84,3 +84,13 @@ extension OrderedKey {
         return 1 + min(count, referenceBytesMax(textBytesMax))
     }
 }
+
+extension AttributeType {
+    /// Whether index keys may hold only the start of a value.
+    var canBeCut: Bool {
+        switch self {
+        case .string, .url, .data, .reference: true
+        default: false
+        }
+    }
+}

@@ -15,12 +15,20 @@ extension DataMigration {
 }
 
 extension Store {
+    /// The data migrations of the store.
+    public var migrations: StoreMigrations { StoreMigrations(store: self) }
+}
+
+/// The data migrations that a store has, and those that it can make again.
+public struct StoreMigrations: Sendable {
+    let store: Store
+
     /// The data migrations that the store has, also those of other versions of the program, in the order of
     /// their names.
     ///
     /// - Throws: `closed`; `damaged` or `newerFormat` if one can't be read.
-    public func dataMigrations() throws -> [DataMigration.Record] {
-        try read { transaction in
+    public func records() throws -> [DataMigration.Record] {
+        try store.read { transaction in
             try transaction.reader.meta.dataMigrations().map { name, state in
                 DataMigration.Record(
                     name: name,
@@ -38,13 +46,14 @@ extension Store {
     ///
     /// - Throws: `notFound` if the store was opened without it; `migrationFailed`; `nestedWrite` inside a read or
     ///   write of the store.
-    public func repeatDataMigration(named name: String) throws {
-        guard let migration = configuration.dataMigrations.first(where: { $0.name == name }) else {
+    public func repeatMigration(named name: String) throws {
+        guard let migration = store.configuration.dataMigrations.first(where: { $0.name == name })
+        else {
             throw StoreError(
                 .notFound,
                 "The store was opened without the data migration '\(name)'. Name it in "
                     + "StoreConfiguration.dataMigrations.")
         }
-        try DataMigrationRun(self).repeatAll(of: migration)
+        try DataMigrationRun(store).repeatAll(of: migration)
     }
 }
