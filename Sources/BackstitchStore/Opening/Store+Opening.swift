@@ -10,9 +10,8 @@ extension Store {
     /// its time does not grow with the number of records. New indexes are built in the background
     /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
     /// converted attributes are worked on first, some ten microseconds a record. A store of an older format
-    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`). The
-    /// configuration's ``StoreConfiguration/dataMigrations`` that the store does not have yet are made; so
-    /// open a store on a thread that may wait for them.
+    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`). Then
+    /// ``StoreConfiguration/dataMigrations`` are made that the store lacks: open it where that may be waited for.
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `migrationFailed`; `notAStore`, `newerFormat`, `damaged`,

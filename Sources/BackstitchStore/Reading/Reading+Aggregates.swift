@@ -56,8 +56,7 @@ extension RecordReading where Self: ~Copyable {
     /// - Parameter attributes: The attributes to group by. Without any there is one group, even if
     ///   no record matches.
     /// - Returns: the groups in the order of their values.
-    /// - Throws: `unknownEntity`; `invalidQuery` if the query can't be answered or a sum leaves
-    ///   its type.
+    /// - Throws: `unknownEntity`; `invalidQuery` if it can't be answered or a sum leaves its type.
     public func groups(
         _ query: RecordQuery, by attributes: [String] = [], _ aggregates: [RecordQuery.Aggregate]
     ) throws -> [RecordQuery.Group] {

@@ -1,9 +1,7 @@
 public import BackstitchCore
 
 extension RecordReading where Self: ~Copyable {
-    /// The records of a query in their sections; all are held in memory.
-    ///
-    /// - Throws: `invalidQuery` if the query can't be answered.
+    /// The records of a query in sections, all held in memory; throws what other fetches do.
     public func fetch<Key: AttributeValue, Model: Entity>(
         _ query: SectionedQuery<Key, Model>
     ) throws -> [QuerySection<Key, Model>] {
