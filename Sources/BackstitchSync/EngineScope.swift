@@ -64,7 +64,8 @@ struct EngineScope: Sendable {
     }
 
     /// Shows what the engine does, here and to other programs.
-    func show(_ status: SyncStatus, nextAttempt: Int64?, _ queue: EngineReport.Queue) {
+    func show(_ machine: EngineMachine, nextAttempt: Int64?) {
+        let (status, queue) = (machine.status, EngineReport.Queue(machine))
         self.status.withLock { $0 = status }
         let now = clock.milliseconds
         recorder.withLock { $0.note(status, nextAttempt: nextAttempt, queue, now: now) }

@@ -185,8 +185,7 @@ public actor SyncEngine {
     func hand(_ event: EngineMachine.Event) -> Round.Step? {
         let clock = scope.clock
         let actions = machine.handle(event, now: clock.milliseconds, random: clock.random)
-        scope.show(
-            machine.status, nextAttempt: nextAttemptMilliseconds, EngineReport.Queue(machine))
+        scope.show(machine, nextAttempt: nextAttemptMilliseconds)
         var next: Round.Step?
         for action in actions {
             switch action {

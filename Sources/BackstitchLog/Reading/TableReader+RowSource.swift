@@ -44,42 +44,6 @@ extension TableReader: RowSource {
         }
     }
 
-    /// Visits the readable records of the present with a value in an indexed attribute, by record key.
-    ///
-    /// - Returns: Whether the index tells them alone; if not, nothing was visited.
-    package func visitRows(
-        of entity: EntityNumber, with value: RecordValue, in attribute: AttributeBinding,
-        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
-    ) throws -> Bool {
-        switch (attribute.type, value) {
-        case (.string, .string), (.int16, .int64), (.int32, .int64), (.int64, .int64),
-            (.uuid, .uuid):
-            break
-        default: return false
-        }
-        guard let value = value.converted(to: attribute.type) else { return false }
-        var prefix = ByteBuffer(capacity: 8 + OrderedKey.byteCountMax)
-        TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
-        let valueStart = prefix.count
-        OrderedKey.append(value, type: attribute.type, to: &prefix)
-        let bytes = prefix.bytes
-        guard !OrderedKey.isCut(bytes.part(valueStart..<bytes.count), type: attribute.type)
-        else { return false }
-        let examiner = examiner(of: entity)
-        try access.withCursor(in: databases.tables) { cursor in
-            var isThere = try cursor.seek(atOrAfter: bytes)
-            while isThere, cursor.key.begins(with: bytes) {
-                let key = cursor.key.part(bytes.count..<cursor.key.count)
-                guard !key.isEmpty else { throw Self.damagedIndex }
-                if let row = try row(entity, keyBytes: key), try isReadable(row, by: examiner) {
-                    guard try visit(key, row.bodyBytes) else { return }
-                }
-                isThere = try cursor.next()
-            }
-        }
-        return true
-    }
-
     package func visitReferrers(
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
         from start: [UInt8], readsRows: Bool,
@@ -133,7 +97,7 @@ extension TableReader: RowSource {
 
     package static let damagedRow = StoreError(
         .damaged, "A row is damaged. Run rebuild to make the tables anew.")
-    private static let damagedIndex = StoreError(
+    static let damagedIndex = StoreError(
         .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
 
     private func hasUnreadableRows(_ entity: EntityNumber) throws -> Bool {

@@ -113,47 +113,14 @@ extension TableReader {
             if let model = try binding.decodeIfReadable(body, id) { found.append(model) }
         }
         if let test = query.pointTest,
-            try visit(
-                test, binding, limit: query.limitCount, offset: query.offsetCount,
+            try binding.visit(
+                test, on: self, limit: query.limitCount, offset: query.offsetCount,
                 learn: { Model.position(at: $0) }, take)
         {
             return found
         }
         try visit(quickPlan(query, binding), take)
         return found
-    }
-
-    /// Visits the records that fulfil a query's only test, if an index answers it alone.
-    ///
-    /// - Returns: Whether it does; if not, nothing was visited.
-    @usableFromInline
-    func visit(
-        _ test: PointTest, _ binding: TypeBinding, limit: Int?, offset: Int,
-        learn: (AnyKeyPath) -> Int?,
-        _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Void
-    ) throws -> Bool {
-        guard footprint == nil, past == nil,
-            let lookup = binding.forms.withLock({ $0.lookup(test, learn) }),
-            let attribute = try indexedAttribute(
-                binding.layout.fields[lookup.position], of: binding.number)
-        else { return false }
-        var (toSkip, toTake) = (offset, limit ?? .max)
-        return try visitRows(of: binding.number, with: lookup.value, in: attribute) { key, body in
-            if toSkip > 0 {
-                toSkip -= 1
-                return true
-            }
-            try visit(key, body)
-            toTake -= 1
-            return toTake > 0
-        }
-    }
-
-    /// The attribute with a field, if it has an index of values.
-    private func indexedAttribute(
-        _ field: FieldID, of number: EntityNumber
-    ) throws -> AttributeBinding? {
-        try entityBinding(number).attributes.first { $0.field == field && $0.isIndexed }
     }
 
     /// Visits the records of an answer, in order: stored keys and packed fields.
