@@ -1,5 +1,5 @@
-import BackstitchCore
-import BackstitchLog
+public import BackstitchCore
+public import BackstitchLog
 import Threading
 
 extension TypeBinding {
