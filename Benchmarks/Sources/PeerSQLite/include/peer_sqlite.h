@@ -3,6 +3,7 @@
 
 #include "peer.h"
 #include "peer_fts.h"
+#include "peer_sql.h"
 
 /// SQLite with prepared statements and an outbox table; WAL with `synchronous=FULL`.
 const peer_operations *peer_sqlite(void);
