@@ -617,10 +617,11 @@ def slow_requests(program, store, told, serving):
     sync = subprocess.Popen(
         [program, "sync", store, "--zone", "Slow", "--url", told["url"], "--api-token", told["apiToken"],
          "--web-token-file", f"{store}-token", "--container", told["container"], "--json"], stdout=subprocess.DEVNULL)
+    # It goes on for less than a request takes, so that it stands still within some.
     while sync.poll() is None:
-        time.sleep(0.1)
+        time.sleep(0.01)
         serving.send_signal(signal.SIGSTOP)
-        time.sleep(0.4)
+        time.sleep(0.3)
         serving.send_signal(signal.SIGCONT)
     expect(sync.wait(30) == 0, "a device exchanges with a hub that stands still now and then")
 
