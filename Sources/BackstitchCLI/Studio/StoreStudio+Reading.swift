@@ -39,7 +39,7 @@ extension StoreStudio {
         return entries.map { HistoryDocument($0).shown }
     }
 
-    /// How a record stands with the service; nil if there is none.
+    /// How a record stands with the service; nil if the store has no such record.
     func state(_ call: StudioCall) throws -> StudioDocument.State? {
         let id = try Self.record(call)
         return try store.read { transaction in

@@ -223,7 +223,7 @@ extension [UInt8] {
         return text
     }
 
-    /// The bytes that digits spell; nil if they are none.
+    /// The bytes that hexadecimal digits spell; nil if the text has other characters.
     fileprivate init?(digits: String) {
         let digits = Array(digits.utf8)
         guard digits.count % 2 == 0 else { return nil }

@@ -174,7 +174,7 @@ struct StudioWatch: Sendable {
     }
 }
 
-/// What tells a file from others, whatever its name; nil if there is none.
+/// What tells a file from others, whatever its name; nil if no file is at the path.
 private struct FileIdentity: Equatable {
     private let device: UInt64
     private let number: UInt64

@@ -30,8 +30,8 @@ public struct RecordQuery: Hashable, Sendable {
     /// Records without a value come first, or last if the order is reversed. Records that are
     /// equal in all attributes given are in the order of their record keys. Lists and places have
     /// no order, and fail when the query is run. Names with dots lead over references to an attribute
-    /// of another record, which is none if a reference leads to no record. `fold(name)` sorts a text without
-    /// case and accents.
+    /// of another record, which is nil if the reference leads to no record. `fold(name)` sorts a text
+    /// without case and accents.
     public func sorted(by attribute: String, order: SortOrder = .forward) -> RecordQuery {
         adding(SortStep(attribute, isReversed: order == .reverse))
     }

@@ -48,7 +48,7 @@ package final class RowContext {
 
     // MARK: Other rows
 
-    /// Calls `body` with the row of a record that another one refers to; not if there is none.
+    /// Calls `body` with the row of a record that another one refers to, if the record exists.
     func withRow(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (RowBytes) throws -> Void

@@ -96,7 +96,7 @@ package struct TableIndex: Sendable {
 
     /// Appends the values of a row, in the order of the parts.
     ///
-    /// - Parameter value: The stored value of a field; nil if there is none and the default counts.
+    /// - Parameter value: The stored value of a field; nil if the row lacks the field, so that the default counts.
     package func appendValues(
         to output: inout ByteBuffer, _ value: (FieldID) throws -> _FieldValue?
     ) rethrows {

@@ -156,7 +156,7 @@ package enum TableKey {
 
     /// Appends the key of a record's entry in an index.
     ///
-    /// - Parameter value: The stored value; nil if there is none and the default counts.
+    /// - Parameter value: The stored value; nil if the row lacks the field, so that the default counts.
     /// - Returns: whether there is an entry.
     package static func appendIndex(
         of table: EntityTable, _ attribute: CatalogAttribute, _ value: _FieldValue?,
@@ -175,7 +175,7 @@ package enum TableKey {
 
     /// Appends the key of a record's entry in an index of several attributes or of folded texts.
     ///
-    /// - Parameter value: The stored value of a field; nil if there is none and the default counts.
+    /// - Parameter value: The stored value of a field; nil if the row lacks the field, so that the default counts.
     package static func appendCompound(
         of table: EntityTable, _ index: TableIndex, _ keyBytes: UnsafeRawBufferPointer,
         to output: inout ByteBuffer, _ value: (FieldID) throws -> _FieldValue?
