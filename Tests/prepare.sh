@@ -3,11 +3,12 @@
 # for the store, for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib, and libpq for
 # hubs that share a database.
 #
-# With --all also what the longer checks need: a PostgreSQL server, tools that make and check packages, and that look at figures, and a browser with what drives it.
+# With --browser also a browser and what drives it. With --all also what the longer checks need: a
+# PostgreSQL server, tools that make and check packages, and that look at figures, and the browser.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../.build/python
-all=${1:-}
+more=${1:-}
 missing=
 need() {
     for folder in /usr/include /usr/include/*-linux-gnu; do
@@ -24,10 +25,20 @@ need postgresql/libpq-fe.h libpq-dev
 tool() {
     if ! command -v "$1" >/dev/null 2>&1; then missing="$missing $2"; fi
 }
-case "${1:-}" in
---all)
+case "$more" in
+'') ;;
+--all | --browser)
     tool python3 python3
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+    tool chromium chromium
+    tool chromedriver chromium-driver
+    ;;
+*)
+    echo "There is no option '$more'. Give --browser, --all, or none." >&2
+    exit 2
+    ;;
+esac
+if [ "$more" = --all ]; then
     tool dh debhelper
     tool lintian lintian
     tool debootstrap debootstrap
@@ -39,32 +50,23 @@ case "${1:-}" in
     tool zsh zsh
     tool fish fish
     tool buildah buildah
-    tool chromium chromium
-    tool chromedriver chromium-driver
     # Its programs are in a folder of their own.
     set -- /usr/lib/postgresql/*/bin/initdb
     if [ ! -x "$1" ]; then missing="$missing postgresql"; fi
-    ;;
-'') ;;
-*)
-    echo "There is no option '$1'. Give --all, or none." >&2
-    exit 2
-    ;;
-esac
-if [ -z "$missing" ] && { [ -z "$all" ] || [ -x "$python/bin/python" ]; }; then exit 0; fi
-if ! command -v apt-get >/dev/null 2>&1; then
-    echo "Install these or your system's equivalents, then run this again:$missing" >&2
-    exit 1
 fi
-sudo=
-if [ "$(id -u)" -ne 0 ]; then sudo=sudo; fi
-# The names are words of this script.
-# shellcheck disable=SC2086
 if [ -n "$missing" ]; then
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "Install these or your system's equivalents, then run this again:$missing" >&2
+        exit 1
+    fi
+    sudo=
+    if [ "$(id -u)" -ne 0 ]; then sudo=sudo; fi
+    # The names are words of this script.
+    # shellcheck disable=SC2086
     $sudo apt-get install -y --no-install-recommends $missing ||
         { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; }
 fi
-if [ -n "$all" ]; then
+if [ -n "$more" ]; then
     # What drives a browser, of pinned versions, for these checks alone.
     "$python/bin/python" -c 'import selenium' 2>/dev/null ||
         { python3 -m venv "$python" && "$python/bin/pip" install --quiet -r "$here/browser/requirements.txt"; }

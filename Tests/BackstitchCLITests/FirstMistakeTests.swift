@@ -151,7 +151,7 @@ import Testing
         // The program listens a moment after the signal stops ending it.
         var news = pollfd(
             fd: child.complaint.fileDescriptor, events: Int16(POLLIN), revents: 0)
-        repeat { kill(child.identifier, SIGINT) } while poll(&news, 1, 100) == 0
+        repeat { child.send(SIGINT) } while poll(&news, 1, 100) == 0
         let complaints = child.complaint.readDataToEndOfFile()
         #expect(try child.wait() == .signal(SIGINT))
         #expect(

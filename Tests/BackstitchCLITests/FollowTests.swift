@@ -29,7 +29,7 @@ import Testing
             try store.save("more \(sequence)", "More")
             #expect(line(handle).contains("\"sequence\":\(sequence),"))
         }
-        kill(child.identifier, number)
+        child.send(number)
         #expect(try child.wait() == .exit(code: 0))
         #expect(child.complaint.readDataToEndOfFile().isEmpty)
     }

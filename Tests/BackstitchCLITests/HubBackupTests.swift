@@ -138,7 +138,7 @@ import Testing
         for round in 0..<12 {
             let child = try Runner.start(["hub", "backup", "--data", folder, "--backup", backup])
             usleep(UInt32(round) * 4_000)
-            kill(child.identifier, SIGKILL)
+            child.send(SIGKILL)
             _ = try child.wait()
             guard FileManager.default.fileExists(atPath: backup) else { continue }
             #expect(try Runner.run("hub", "verify", "--backup", backup).code == 0)

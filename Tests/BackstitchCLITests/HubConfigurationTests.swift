@@ -236,7 +236,7 @@ import Testing
         let child = try Runner.start(["hub", "serve", "--config", path])
         let line = String(decoding: child.output.availableData, as: UTF8.self)
         #expect(line.hasPrefix("Listening at http://127.0.0.1:"))
-        kill(child.identifier, SIGTERM)
+        child.send(SIGTERM)
         #expect(try child.wait() == .exit(code: 0))
         let missing = try Runner.run("hub", "--config", fixture.root + "/none.conf")
         #expect(missing.code == 2 && missing.complaint.contains("Check --config."))

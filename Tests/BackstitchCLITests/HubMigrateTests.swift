@@ -73,7 +73,7 @@ import Testing
             let child = try Runner.start(["hub", "migrate", "--data", killed, "--json"])
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             usleep(UInt32(state >> 33) % 200_000)
-            kill(child.identifier, SIGKILL)
+            child.send(SIGKILL)
             _ = try child.wait()
             let look = try Runner.run("doctor", killed, "--json")
             #expect(look.code == 0 || look.complaint.contains("hub migrate"), "\(look)")

@@ -92,10 +92,10 @@ import Threading
         let url = try #require(line.split(separator: " ").last.map { $0.dropLast() })
         #expect(ready.hasPrefix("READY=1\nSTATUS=Listening at \(url);"), "\(ready)")
         for _ in 0..<3 { #expect(socket.next() == "WATCHDOG=1") }
-        kill(child.identifier, SIGHUP)
+        child.send(SIGHUP)
         #expect(socket.next("RELOADING=1").hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
         #expect(socket.next() == "READY=1")
-        kill(child.identifier, SIGTERM)
+        child.send(SIGTERM)
         #expect(socket.next("STOPPING=1") == "STOPPING=1")
         #expect(try child.wait() == .exit(code: 0))
     }
@@ -109,14 +109,14 @@ import Threading
             through: ["/usr/bin/env", "NOTIFY_SOCKET=\(name)", "WATCHDOG_USEC=600000"])
         _ = child.output.availableData
         #expect(socket.next("WATCHDOG=1") == "WATCHDOG=1")
-        kill(child.identifier, SIGSTOP)
+        child.send(SIGSTOP)
         var patience = timeval(tv_sec: 2, tv_usec: 0)
         setsockopt(
             socket.descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience,
             socklen_t(MemoryLayout<timeval>.size))
         while !socket.next().isEmpty {}
-        kill(child.identifier, SIGCONT)
-        kill(child.identifier, SIGTERM)
+        child.send(SIGCONT)
+        child.send(SIGTERM)
         #expect(try child.wait() == .exit(code: 0))
     }
 
@@ -168,10 +168,10 @@ import Threading
         let moved = fixture.root + "/audit.log.1"
         try FileManager.default.moveItem(atPath: audit, toPath: moved)
         try Self.makeCertificate("second", in: fixture.root)
-        kill(child.identifier, SIGHUP)
+        child.send(SIGHUP)
         #expect(lines(audit, until: #""event":"certificateReplaced""#).count == 1)
         try "none".write(toFile: fixture.root + "/key.pem", atomically: true, encoding: .utf8)
-        kill(child.identifier, SIGHUP)
+        child.send(SIGHUP)
         #expect(lines(audit, until: #""event":"certificateRefused""#).count == 2)
         // Commands beside the service write there too, and no secret.
         let user = try Runner.run("hub", "user", "--config", configuration, "--user", "Ada")
@@ -180,7 +180,7 @@ import Threading
         let document = try JSON.value(HubDocument.User.self, Array(user.output.utf8))
         #expect(signedIn.contains(document.userRecordName))
         #expect(!signedIn.contains(document.webAuthToken) && !signedIn.contains("Ada"))
-        kill(child.identifier, SIGTERM)
+        child.send(SIGTERM)
         let complaints = String(
             decoding: child.complaint.readDataToEndOfFile(), as: UTF8.self)
         #expect(try child.wait() == .exit(code: 0))

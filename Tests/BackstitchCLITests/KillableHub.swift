@@ -52,7 +52,7 @@ final class KillableHub {
 
     /// Kills the process without a warning.
     func killForGood() throws {
-        kill(child.identifier, SIGKILL)
+        child.send(SIGKILL)
         _ = try child.wait()
     }
 
@@ -73,7 +73,7 @@ final class KillableHub {
 
     /// Asks the hub to end, and answers its exit code.
     func stop() throws -> ChildProcess.Ending {
-        kill(child.identifier, SIGTERM)
+        child.send(SIGTERM)
         return try child.wait()
     }
 

@@ -73,7 +73,7 @@ import Threading
             let child = try Runner.start(["rebuild", killed, "--json"])
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             usleep(UInt32(state >> 33) % 900_000)
-            kill(child.identifier, SIGKILL)
+            child.send(SIGKILL)
             _ = try child.wait()
             let left = try FileManager.default.contentsOfDirectory(atPath: folder)
             if left.count > 1 { drafts += 1 }

@@ -56,7 +56,7 @@ import Testing
                 if !isRunning { #expect(status["exitCode"] as? Int == 0, "\(kind) \(status)") }
             }
         }
-        kill(server.child.identifier, SIGTERM)
+        server.child.send(SIGTERM)
         #expect(try server.child.wait() == .exit(code: 0))
         #expect(try bytes() == before)
     }
@@ -268,7 +268,7 @@ import Testing
         let answer = try server.read("count?entity=Note")
         #expect(answer.status == 410)
         #expect(((answer.body as? [String: Any])?["error"] as? String)?.contains("Start") == true)
-        kill(server.child.identifier, SIGTERM)
+        server.child.send(SIGTERM)
         #expect(try server.child.wait() == .exit(code: 0))
     }
 

@@ -35,7 +35,7 @@ final class StudioProcess {
     }
 
     deinit {
-        kill(child.identifier, SIGKILL)
+        child.send(SIGKILL)
         // A child that nobody waited for would hide those of exit tests from their monitor.
         _ = try? child.wait()
     }
@@ -56,7 +56,14 @@ final class StudioProcess {
             try socket.map { try RawConnection(path: $0) } ?? RawConnection(url: origin)
         connection.send(
             Array("\(method) \(target) HTTP/1.1\r\n\(lines.joined())\r\n\(body)".utf8))
-        return try #require(connection.reply())
+        let start = ContinuousClock.now
+        let reply = connection.reply()
+        return try #require(
+            reply,
+            """
+            \(method) \(target): nothing came in \(start.duration(to: .now)), error \
+            \(connection.failure); of the process: \(child.state)
+            """)
     }
 
     /// What the page sends with every request.

@@ -48,12 +48,12 @@ import Testing
             #expect(result.code != 0 && result.complaint.contains("can listen at"))
         }
         #expect(try server.read("entities").status == 200)
-        kill(server.child.identifier, SIGTERM)
+        server.child.send(SIGTERM)
         #expect(try server.child.wait() == .exit(code: 0))
         #expect(stat(path, &status) != 0)
         // What a killed one left is no obstacle.
         let killed = try StudioProcess(path: fixture.path, socket: path)
-        kill(killed.child.identifier, SIGKILL)
+        killed.child.send(SIGKILL)
         _ = try killed.child.wait()
         let next = try StudioProcess(path: fixture.path, socket: path)
         try next.signIn()
@@ -142,7 +142,7 @@ import Testing
         #expect(try reader.act("transactions/undo", action).status == 403)
         #expect(try reader.act("jobs", #"{"kind":"compact","confirm":"store"}"#).status == 403)
         #expect(try reader.act("jobs", #"{"kind":"erase","confirm":"store"}"#).status == 400)
-        kill(reader.child.identifier, SIGTERM)
+        reader.child.send(SIGTERM)
         #expect(try reader.child.wait() == .exit(code: 0))
 
         let server = try StudioProcess(fixture, "--allow-writes")

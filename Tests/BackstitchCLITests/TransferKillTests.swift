@@ -141,7 +141,7 @@ private final class Device {
     ///
     /// - Returns: The writers and numbers of the records that it acknowledged.
     func kill() throws -> [[Int]] {
-        Glibc.kill(process.identifier, SIGKILL)
+        process.send(SIGKILL)
         let ending = try process.wait()
         takeOutput()
         if ending != .signal(SIGKILL) {

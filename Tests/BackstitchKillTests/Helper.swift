@@ -40,7 +40,7 @@ final class Helper {
     ///
     /// - Returns: The writers and transactions that it acknowledged.
     func kill() throws -> [(Int, Int)] {
-        Foundation.kill(process.identifier, SIGKILL)
+        process.send(SIGKILL)
         let ending = try process.wait()
         while !hasEnded { usleep(200) }
         let bytes = output.state.withLock { $0.bytes }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Tests have many hundred files open, and `Foundation.Process` of Swift 6.3 reads behind the end of
 /// the list of them when it is long: it copies 256 bytes of each entry's name. So it is not used.
-package struct ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// How a process ended.
     package enum Ending: Equatable, Sendable {
         case exit(code: Int32)
@@ -19,6 +19,9 @@ package struct ChildProcess: Sendable {
     /// What it prints to the standard error.
     package let complaint: FileHandle
 
+    /// How it ended; nil until somebody waited for it. From then on its number may be another process's.
+    private let ending = Mutex<Ending?>(nil)
+
     /// Held from the making of pipes to the start of the child, so that no other child inherits them
     /// in between and keeps them open.
     private static let starting = Mutex(())
@@ -27,10 +30,14 @@ package struct ChildProcess: Sendable {
     ///
     /// - Parameter words: The path of the program, and its arguments.
     package init(_ words: [String]) throws {
-        self = try Self.starting.withLock { _ in try Self(starting: words) }
+        (identifier, output, complaint) = try Self.starting.withLock { _ in
+            try Self.start(words)
+        }
     }
 
-    private init(starting words: [String]) throws {
+    private static func start(
+        _ words: [String]
+    ) throws -> (identifier: pid_t, output: FileHandle, complaint: FileHandle) {
         let (output, complaint) = (try Self.pipe(), try Self.pipe())
         defer { for end in [output.writing, complaint.writing] { close(end) } }
         var actions = posix_spawn_file_actions_t()
@@ -56,9 +63,10 @@ package struct ChildProcess: Sendable {
             for end in [output.reading, complaint.reading] { close(end) }
             throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EINVAL)
         }
-        self.identifier = identifier
-        self.output = FileHandle(fileDescriptor: output.reading, closeOnDealloc: true)
-        self.complaint = FileHandle(fileDescriptor: complaint.reading, closeOnDealloc: true)
+        return (
+            identifier, FileHandle(fileDescriptor: output.reading, closeOnDealloc: true),
+            FileHandle(fileDescriptor: complaint.reading, closeOnDealloc: true)
+        )
     }
 
     /// The path of a program that is built beside the tests.
@@ -68,16 +76,39 @@ package struct ChildProcess: Sendable {
             .appendingPathComponent(name).path
     }
 
-    /// Waits for its end; once.
-    package func wait() throws -> Ending {
-        var status: Int32 = 0
-        while waitpid(identifier, &status, 0) < 0 {
-            guard errno == EINTR else {
-                throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .ECHILD)
+    /// Sends it a signal, unless it was waited for: who has its number then is no business of ours.
+    package func send(_ signal: Int32) {
+        ending.withLock { if $0 == nil { kill(identifier, signal) } }
+    }
+
+    /// Waits for its end.
+    @discardableResult package func wait() throws -> Ending {
+        // It stays to be waited for, so that a signal can be sent meanwhile.
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(identifier), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        return try ending.withLock { ending in
+            if let ending { return ending }
+            var status: Int32 = 0
+            while waitpid(identifier, &status, 0) < 0 {
+                guard errno == EINTR else {
+                    throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .ECHILD)
+                }
             }
+            let signal = status & 0x7F
+            let known: Ending = signal == 0 ? .exit(code: (status >> 8) & 0xFF) : .signal(signal)
+            ending = known
+            return known
         }
-        let signal = status & 0x7F
-        return signal == 0 ? .exit(code: (status >> 8) & 0xFF) : .signal(signal)
+    }
+
+    /// Whether it runs, for a test that tells why it failed.
+    package var state: String {
+        ending.withLock { ending in
+            if let ending { return "it has ended, \(ending)" }
+            var info = siginfo_t()
+            let result = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
+            return result == 0 && info.si_signo == SIGCHLD ? "it has ended" : "it runs"
+        }
     }
 
     private static func pipe() throws -> (reading: Int32, writing: Int32) {

@@ -5,6 +5,8 @@ import Glibc
 package final class RawConnection {
     private let descriptor: Int32
     private var buffer: [UInt8] = []
+    /// Why nothing more came; 0 where the server closed the connection.
+    package private(set) var failure: Int32 = 0
 
     /// A reply as it came.
     package struct Reply {
@@ -110,7 +112,10 @@ package final class RawConnection {
     private func receive() -> Bool {
         var part = [UInt8](repeating: 0, count: 16_384)
         let count = recv(descriptor, &part, part.count, 0)
-        guard count > 0 else { return false }
+        guard count > 0 else {
+            failure = count < 0 ? errno : 0
+            return false
+        }
         buffer += part[..<count]
         return true
     }

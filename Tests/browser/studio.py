@@ -5,7 +5,7 @@ dark, wide and narrow, a change by another process, actions that are confirmed, 
     .build/python/bin/python Tests/browser/studio.py PROGRAM [--pictures]
 
 PROGRAM is the built `backstitch`. Screenshots go to .build/screenshots; with --pictures those of the guide are
-replaced too. Tests/prepare.sh --all installs what it needs.
+replaced too. Tests/prepare.sh --browser installs what it needs.
 """
 
 import json
@@ -34,6 +34,17 @@ PATIENCE = float(os.environ.get("BROWSER_PATIENCE", "60"))
 PAGES = ["Overview", "Records", "Log", "Outbox", "Conflicts", "Sync", "Queries", "Health"]
 # The largest size of a picture that is kept, in bytes.
 PICTURE_BYTES = 150_000
+
+# What the page takes beginnings of files for: of four kinds of pictures, and of a program in a picture, a page, other
+# containers, and too few bytes.
+IMAGES = """
+const files = ["\\x89PNG\\r\\n\\x1a\\n", "\\xff\\xd8\\xff\\xe0", "GIF89a", "RIFF\\0\\0\\0\\0WEBPVP8 ",
+  "<svg xmlns='http://www.w3.org/2000/svg'>", "<!doctype html>", "RIFF\\0\\0\\0\\0WAVEfmt ", "%PDF-1.7", "\\x89PNG", "\\xff\\xd8", ""];
+const done = arguments[0];
+import("/values.js").then(
+  (values) => done(files.map((text) => values.imageType(Uint8Array.from(text, (letter) => letter.charCodeAt(0))))),
+  (error) => done(String(error)));
+"""
 
 # What a person who can't see the page, or not well, would miss.
 ACCESSIBILITY = """
@@ -175,7 +186,7 @@ class Page:
 
 def main():
     if webdriver is None or not shutil.which("chromium") or not shutil.which("chromedriver"):
-        print("SKIPPED: Studio's browser test needs Chromium. Run Tests/prepare.sh --all", file=sys.stderr)
+        print("SKIPPED: Studio's browser test needs Chromium. Run Tests/prepare.sh --browser", file=sys.stderr)
         print("SKIPPED: 1 suite, no browser on this machine")
         return
     program = os.path.abspath(sys.argv[1])
@@ -231,6 +242,9 @@ def reading(program, store, page):
         webdriver.ActionChains(page.browser).send_keys(Keys.TAB).perform()
         order.append(page.browser.execute_script("return [...document.querySelectorAll('*')].indexOf(document.activeElement)"))
     expect(order == sorted(order) and len(set(order)) == len(order), "the focus goes in the order of the page, from the skip link on")
+
+    kinds = page.browser.execute_async_script(IMAGES)
+    expect(kinds == ["image/png", "image/jpeg", "image/gif", "image/webp"] + [None] * 7, f"only pictures are shown as pictures, by how their bytes begin {kinds}")
 
     print("-- every page: its name, its address, and who can't see it well")
     for theme in ("light", "dark"):
@@ -605,18 +619,43 @@ def hostile(program, folder, page):
         serving.wait(30)
 
 
-def slow_requests(program, store, told, serving):
-    """Has a device exchange with a hub that stands still now and then, as on a machine that is busy."""
+def device(program, store, told, user, zone, *options, rows):
+    """Makes a store with some rows, and begins to synchronise it with a hub."""
     with open(f"{store}-lines", "w", encoding="utf-8") as file:
         file.write(schema(("Row", [("number", 5)])))
-        for number in range(4_000):
+        for number in range(rows):
             file.write(json.dumps({"entity": "Row", "record": f"r{number}", "values": {"number": {"int64": number}}}) + "\n")
     run(program, "import", store, f"{store}-lines", "--create", "--json")
     with open(f"{store}-token", "w", encoding="utf-8") as file:
-        file.write(told["users"][0]["webAuthToken"])
-    sync = subprocess.Popen(
-        [program, "sync", store, "--zone", "Slow", "--url", told["url"], "--api-token", told["apiToken"],
-         "--web-token-file", f"{store}-token", "--container", told["container"], "--json"], stdout=subprocess.DEVNULL)
+        file.write(told["users"][user]["webAuthToken"])
+    return subprocess.Popen(
+        [program, "sync", store, "--zone", zone, "--url", told["url"], "--api-token", told["apiToken"],
+         "--web-token-file", f"{store}-token", "--container", told["container"], "--json", *options], stdout=subprocess.DEVNULL)
+
+
+def engine(program, store, told, page):
+    """Looks at a store whose engine runs in another process."""
+    sync = device(program, store, told, 1, "Running", "--follow", rows=10)
+    studio = Studio(program, store)
+    try:
+        page.browser.get(studio.url)
+        page.one("[data-page=overview] h1")
+        page.go("sync")
+        page.wait(lambda b: page.all("#queue") and "begins a round" in page.text("#queue"))
+        expect("No engine runs" not in page.text(), "what waits to begin is told of an engine that runs")
+        page.picture("sync-running")
+        sync.terminate()
+        expect(sync.wait(30) == 0, "the engine ends when it is asked to")
+        page.wait(lambda b: "No engine runs" in page.text())
+        expect(not page.all("#queue"), "and then nothing waits to begin")
+    finally:
+        sync.kill()
+        studio.stop()
+
+
+def slow_requests(program, store, told, serving):
+    """Has a device exchange with a hub that stands still now and then, as on a machine that is busy."""
+    sync = device(program, store, told, 0, "Slow", rows=4_000)
     # It goes on for less than a request takes, so that it stands still within some.
     while sync.poll() is None:
         time.sleep(0.01)
@@ -633,6 +672,7 @@ def hub(program, folder, store, page):
         stdout=subprocess.PIPE, text=True)
     try:
         told = json.loads(serving.stdout.readline())
+        engine(program, f"{folder}-running", told, page)
         studio = Studio(program, folder, "--allow-writes")
         page.browser.get(studio.url)
         page.one("[data-page=overview] h1")

@@ -63,7 +63,7 @@ import Testing
             if part.isEmpty { break }
             story.append(part)
         }
-        kill(child.identifier, SIGTERM)
+        child.send(SIGTERM)
         // They end only once no process holds them any more.
         _ = child.output.readDataToEndOfFile()
         let complaint = child.complaint.readDataToEndOfFile()
