@@ -49,6 +49,12 @@ import Testing
         let plan = try Runner.run(
             "query", fixture.path, "Note", "--where", "title = 'Note 1'", "--explain")
         #expect(plan.output.contains("index title"))
+        let told = try Runner.run(
+            "query", fixture.path, "Note", "--where", "title = 'Note 1'", "--explain", "--json")
+        let steps = plan.output.split(separator: "\n").map(String.init)
+        #expect(
+            try JSONDecoder().decode([String: [String]].self, from: Data(told.output.utf8))
+                == ["steps": steps])
     }
 
     @Test func `texts are compared without case and accents, and records counted by periods`()

@@ -122,6 +122,7 @@ def stores(runner, folder):
     runner.collect("conflicts", store, "--undo", str(first["sequence"]), kept="conflicts --undo")
     runner.collect("query", store, first["entity"], "--limit", "20")
     runner.collect("query", store, first["entity"], "--count", kept="query --count")
+    runner.collect("query", store, first["entity"], "--explain", kept="query --explain")
     runner.collect("backup", store, f"{folder}/copy")
     exported = f"{folder}/records.jsonl"
     runner.collect("export", store, "--output", exported)

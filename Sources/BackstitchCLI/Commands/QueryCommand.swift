@@ -20,6 +20,11 @@ struct QueryCommand: Command {
         let count: Int
     }
 
+    /// How a query is answered, in words, a step each.
+    struct Explanation: Encodable {
+        let steps: [String]
+    }
+
     private static let condition = Syntax.Option(
         "where", "TEXT", "Only records for which it holds.")
     private static let sort = Syntax.Option(
@@ -66,6 +71,7 @@ struct QueryCommand: Command {
               record, zone (where that is not 0), values as 'export' has them
             With --count one object: count
             With --group one object a line: keys (the values in the order of NAMES), count
+            With --explain one object: steps (in words)
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -79,8 +85,12 @@ struct QueryCommand: Command {
         let query = try Self.query(arguments, entity, in: store.catalog.entities)
         let isJSON = arguments.has(.json)
         if arguments.has(Self.explain) {
-            let explanation = try store.read { try $0.explain(query) }
-            for step in explanation.steps { console.output.line(step.printable) }
+            let steps = try store.read { try $0.explain(query) }.steps
+            if isJSON {
+                console.output.line(try JSON.line(Explanation(steps: steps)))
+            } else {
+                for step in steps { console.output.line(step.printable) }
+            }
             return .success
         }
         if arguments.has(Self.count) {

@@ -156,7 +156,7 @@ extension StoreStudio {
             scan: StudioDocument.Scan(scan, of: try total(entity)))
     }
 
-    func explain(_ call: StudioCall) throws -> StudioDocument.Explanation {
+    func explain(_ call: StudioCall) throws -> QueryCommand.Explanation {
         let query = try query(call).query.limit(try Self.limit(call))
         let budget = StudioBudget()
         return try store.read { transaction in
@@ -166,9 +166,9 @@ extension StoreStudio {
                 on: reader)
             do {
                 let explanation = try plan.explanation(runningOn: reader, while: budget.goesOn)
-                return StudioDocument.Explanation(steps: explanation.steps)
+                return QueryCommand.Explanation(steps: explanation.steps)
             } catch is ReadTooLong {
-                return StudioDocument.Explanation(
+                return QueryCommand.Explanation(
                     steps: plan.explanation.steps + [
                         "not run to its end: it reads many rows or entries"
                     ])

@@ -157,10 +157,6 @@ enum StudioDocument {
         let bytes: Int64
     }
 
-    struct Explanation: Encodable {
-        let steps: [String]
-    }
-
     struct Moment: Encodable, Equatable {
         let lastSequence: UInt64
         /// Another number whenever the engine of the store has told something.
