@@ -153,9 +153,10 @@ if ask http://127.0.0.1:8480/metrics 2>/dev/null; then fail "everybody can read 
 cp -r Tests/Fixtures/format-1/store "$scratch/past"
 "$scratch/backstitch" rebuild "$scratch/past" >/dev/null # brings it to the present format
 "$scratch/backstitch" export "$scratch/past" --with-schema --output "$scratch/records.jsonl"
-# The schema, and records that have all that it asks for.
-head -n 4 "$scratch/records.jsonl" >"$root/root/records.jsonl"
+# The schema, and records that have all that it asks for; one of them comes later.
+head -n 3 "$scratch/records.jsonl" >"$root/root/records.jsonl"
 head -n 1 "$scratch/records.jsonl" >"$root/root/schema.jsonl"
+sed -n '1p;4p' "$scratch/records.jsonl" >"$root/root/later.jsonl"
 inside backstitch import /root/first /root/records.jsonl --create >/dev/null
 inside backstitch import /root/second /root/schema.jsonl --create >/dev/null
 synchronise() {
@@ -185,7 +186,14 @@ grep -qxF "ExecStart=/usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /va
     "$root/lib/systemd/system/backstitch-hub-backup.service" || fail "the unit's command is another one"
 as_hub /usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /var/lib/backstitch/backups 7
 [ "$(inside find /var/lib/backstitch/backups -maxdepth 1 -name '2*Z' | wc -l)" = 1 ] || fail "there is no backup"
-stop
+# What a device sends after it, the backup lacks.
+inside backstitch import /root/first /root/later.jsonl >/dev/null
+synchronise first >/dev/null
+inside backstitch export /root/first >"$scratch/first"
+[ "$(wc -l <"$scratch/first")" -gt "$(wc -l <"$scratch/second")" ] || fail "nothing came later"
+kill -KILL "$service"
+wait "$service" 2>/dev/null || true
+service=
 as_hub backstitch hub restore --backup /var/lib/backstitch/backup --data /var/lib/backstitch/restored
 as_hub backstitch hub doctor --data /var/lib/backstitch/restored
 rm -r "$root/var/lib/backstitch/hub"

@@ -12,7 +12,8 @@ package enum WireExtension: String, Hashable, Sendable, CaseIterable {
 
     /// The extensions that a header names, separated by commas; others are ignored.
     package static func parse(_ header: String?) -> Set<WireExtension> {
-        let names = (header ?? "").split(separator: ",")
+        guard let header else { return [] }
+        let names = header.split(separator: ",")
         return Set(names.compactMap { WireExtension(rawValue: $0.trimmingBlanks) })
     }
 

@@ -82,11 +82,11 @@ final class HubFixture: Sendable {
     }
 
     /// What becomes of a head, as the server has it decided.
-    func admission(of head: HubRequest, length: Int?) async -> Admissions.Admission {
-        if let admission = hub.admissions.admissionAtOnce(of: head, length: length) {
+    func admission(of head: inout HubRequest, length: Int?) async -> Admissions.Admission {
+        if let admission = hub.admissions.admissionAtOnce(of: &head, length: length) {
             return admission
         }
-        return await hub.admissions.admission(of: head, length: length)
+        return await hub.admissions.admission(of: &head, length: length)
     }
 
     /// Waits until as many devices wait for notifications.

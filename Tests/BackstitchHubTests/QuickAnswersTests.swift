@@ -34,11 +34,11 @@ import Testing
     private func answerAtOnce(_ request: HubRequest) -> HubResponse? {
         var head = request
         head.body = .bytes([])
-        let admission = hub.admissions.admissionAtOnce(of: head, length: request.bytes.count)
+        let admission = hub.admissions.admissionAtOnce(of: &head, length: request.bytes.count)
         switch admission {
-        case .take(var admitted, _):
-            admitted.body = request.body
-            return QuickAnswers(hub).answer(admitted)
+        case .take:
+            head.body = request.body
+            return QuickAnswers(hub).answer(head)
         case .refuse(let response): return response
         case nil: return nil
         }

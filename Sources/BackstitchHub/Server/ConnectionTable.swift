@@ -25,6 +25,8 @@ final class ConnectionTable: @unchecked Sendable {
     private struct Entry {
         var descriptor: Int32
         var peer: Peer
+        /// What its address has, with its other connections.
+        var share: Share
         /// In which order connections began to wait for what they wait for.
         var number: Int
         /// In seconds of the steady clock; nil while the hub answers.
@@ -41,11 +43,17 @@ final class ConnectionTable: @unchecked Sendable {
 
         /// Whether more has to come from the client before anything can be done for it.
         var isReceiving: Bool { work == nil && !isReplying && !isClosing }
-        /// By what connections of an address are counted together.
-        var address: String { peer.name }
+
+        /// Notes that no reply is on its way any more; its bytes if one was.
+        mutating func endReply() -> Int? {
+            guard isReplying else { return nil }
+            defer { (isReplying, replyBytes) = (false, 0) }
+            share.replyBytes -= replyBytes
+            return replyBytes
+        }
     }
 
-    private struct Share {
+    private final class Share {
         var connections = 0
         var replyBytes = 0
     }
@@ -69,17 +77,18 @@ final class ConnectionTable: @unchecked Sendable {
             body(&entries.values[place])
         }
 
-        mutating func endReply(_ connection: OpaquePointer) {
-            var ended: (bytes: Int, address: String)?
+        /// Ends the reply of an entry, if it is there, and changes it further.
+        mutating func endReply(
+            _ connection: OpaquePointer, then body: (inout Entry) -> Void = { _ in }
+        ) {
+            var bytes: Int?
             change(connection) { entry in
-                guard entry.isReplying else { return }
-                ended = (entry.replyBytes, entry.address)
-                (entry.isReplying, entry.replyBytes) = (false, 0)
+                bytes = entry.endReply()
+                body(&entry)
             }
-            guard let ended else { return }
+            guard let bytes else { return }
             replying -= 1
-            replyBytes -= ended.bytes
-            if ended.bytes > 0 { shares[ended.address]?.replyBytes -= ended.bytes }
+            replyBytes -= bytes
         }
 
         mutating func close(_ connection: OpaquePointer) {
@@ -102,7 +111,7 @@ final class ConnectionTable: @unchecked Sendable {
         ) -> OpaquePointer? {
             var best: (connection: OpaquePointer, amount: Int, number: Int)?
             for (connection, entry) in entries where !entry.isClosing && mayEnd(entry) {
-                let amount = shares[entry.address].map(amount) ?? 0
+                let amount = amount(entry.share)
                 if let best, (amount, -entry.number) <= (best.amount, -best.number) { continue }
                 best = (connection, amount, entry.number)
             }
@@ -169,10 +178,12 @@ final class ConnectionTable: @unchecked Sendable {
             state.lastNumber += 1
             state.starts += 1
             state.arriving.remove(descriptor)
+            let share = state.shares[peer.name] ?? Share()
+            share.connections += 1
+            state.shares[peer.name] = share
             state.entries[key.pointer] = Entry(
-                descriptor: descriptor, peer: peer, number: state.lastNumber,
+                descriptor: descriptor, peer: peer, share: share, number: state.lastNumber,
                 deadline: deadline)
-            state.shares[peer.name, default: Share()].connections += 1
             guard state.entries.count - state.closing > limits.connections else { return }
             // Those that wait for an answer are not among them, nor those that read one.
             let victim = state.victim {
@@ -190,8 +201,8 @@ final class ConnectionTable: @unchecked Sendable {
             state.endReply(key.pointer)
             guard let entry = state.entries.removeValue(forKey: key.pointer) else { return }
             if entry.isClosing { state.closing -= 1 }
-            state.shares[entry.address]?.connections -= 1
-            if state.shares[entry.address]?.connections == 0 { state.shares[entry.address] = nil }
+            entry.share.connections -= 1
+            if entry.share.connections == 0 { state.shares[entry.peer.name] = nil }
         }
     }
 
@@ -225,14 +236,14 @@ final class ConnectionTable: @unchecked Sendable {
         let deadline = Self.now + limits.transferSeconds
         let key = ConnectionKey(pointer: connection)
         state.withLock { state in
-            var address: String?
+            var isThere = false
             state.change(key.pointer) { entry in
                 (entry.deadline, entry.work) = (deadline, nil)
                 (entry.isReplying, entry.replyBytes) = (true, bytes)
-                address = entry.address
+                entry.share.replyBytes += bytes
+                isThere = true
             }
-            guard let address else { return }
-            if bytes > 0 { state.shares[address]?.replyBytes += bytes }
+            guard isThere else { return }
             state.replying += 1
             state.replyBytes += bytes
             var excess = state.replyBytes - limits.repliesBytes
@@ -256,10 +267,9 @@ final class ConnectionTable: @unchecked Sendable {
         let key = ConnectionKey(pointer: connection)
         let deadline = Self.now + limits.headSeconds
         state.withLock { state in
-            state.endReply(key.pointer)
             state.lastNumber += 1
             let number = state.lastNumber
-            state.change(key.pointer) { entry in
+            state.endReply(key.pointer) { entry in
                 (entry.number, entry.hasEnded, entry.deadline) = (number, false, deadline)
             }
         }

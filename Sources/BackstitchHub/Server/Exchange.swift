@@ -50,12 +50,15 @@ final class Exchange: @unchecked Sendable {
 
     /// What libmicrohttpd calls for the head, for each part of the body, and at its end.
     func proceed(
-        _ connection: OpaquePointer, method: String, version: String,
+        _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
         part: UnsafeRawBufferPointer, isConsumed: inout Bool
     ) -> MHD_Result {
         switch phase {
-        case .head: return begin(connection, method: method, version: version)
+        case .head:
+            return begin(
+                connection, method: String(cString: method), version: String(cString: version))
         case .admitted(let admission, let head, let length):
+            phase = .head
             return take(admission, of: head, length, connection)
         case .body where part.count > 0:
             receive(part)
@@ -83,7 +86,7 @@ final class Exchange: @unchecked Sendable {
                 method: head.method, target: target, headers: head.headers,
                 remoteAddress: peer.host)
             arrived.note(addressName: peer.name)
-            guard let admission = server.handler.admit(arrived, length) else {
+            guard let admission = server.handler.admit(&arrived, length) else {
                 waitForAdmission(of: arrived, length, connection)
                 return .YES
             }
@@ -103,8 +106,9 @@ final class Exchange: @unchecked Sendable {
         let suspended = SuspendedConnection(pointer: connection)
         // The task is the connection's: the server waits for all of them before it ends.
         Task { [server] in
-            phase = .admitted(
-                await server.handler.admitLater(head, length), of: head, length: length)
+            var head = head
+            let admission = await server.handler.admitLater(&head, length)
+            phase = .admitted(admission, of: head, length: length)
             server.connections.noteAdmission(suspended.pointer)
             MHD_resume_connection(suspended.pointer)
             server.connections.noteResumption()
@@ -116,20 +120,20 @@ final class Exchange: @unchecked Sendable {
         _ admission: Admissions.Admission, of head: HubRequest, _ length: Int?,
         _ connection: OpaquePointer
     ) -> MHD_Result {
-        let (request, place): (HubRequest, Admissions.BodyPlace)
+        let place: Admissions.BodyPlace
         switch admission {
         case .refuse(let response):
             server.handler.noteAnswer(head, response, 0)
             return refuse(connection, response)
-        case .take(let admitted, let body): (request, place) = (admitted, body)
+        case .take(let body): place = body
         }
         if let length, length > place.bytesMax {
             return refuse(connection, RequestHead.Refusal.bodyTooLarge.rawValue)
         }
         if length != 0 { server.connections.noteBody(connection, isUpload: place.isFile) }
         receiver = ReceiverBox(BodyReceiver(place, length: length))
-        self.request = request
-        client = request.addressName
+        client = head.addressName
+        request = head
         phase = .body
         return .YES
     }
@@ -164,13 +168,13 @@ final class Exchange: @unchecked Sendable {
 
     private func answer(_ connection: OpaquePointer) -> MHD_Result {
         if hasNoRoom { return refuse(connection, 503) }
-        guard var request, let receiver = receiver?.take() else { return .NO }
+        guard let receiver = receiver?.take() else { return .NO }
         let isTooLarge = receiver.isTooLarge
         guard let body = receiver.finish() else {
             return refuse(connection, isTooLarge ? 413 : 503)
         }
+        guard var request = request.take() else { return .NO }
         request.body = body
-        self.request = nil
         let start = ConnectionTable.nanoseconds
         if let response = server.handler.answerAtOnce(request) {
             server.handler.noteAnswer(request, response, ConnectionTable.nanoseconds - start)

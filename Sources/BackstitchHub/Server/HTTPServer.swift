@@ -16,11 +16,12 @@ protocol HTTPServer: Sendable {
 
 /// What an engine hands its requests to.
 struct HTTPHandler: Sendable {
-    /// Decides by the head of a request, and the length of its body if that is told; nil if that takes a
-    /// while, and ``admitLater`` has to be asked.
-    var admit: @Sendable (_ head: HubRequest, _ length: Int?) -> Admissions.Admission?
+    /// Decides by the head of a request, and the length of its body if that is told, and notes in the head
+    /// what it found out; nil if that takes a while, and ``admitLater`` has to be asked.
+    var admit: @Sendable (_ head: inout HubRequest, _ length: Int?) -> Admissions.Admission?
     /// Decides in any case.
-    var admitLater: @Sendable (_ head: HubRequest, _ length: Int?) async -> Admissions.Admission
+    var admitLater:
+        @Sendable (_ head: inout HubRequest, _ length: Int?) async -> Admissions.Admission
     /// Ends what was begun for a head whose body did not come.
     var abandon: @Sendable (_ head: HubRequest) -> Void
     /// Notes what a request costs, so that it can be given up.

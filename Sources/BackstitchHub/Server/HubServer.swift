@@ -195,13 +195,13 @@ public final class HubServer: Sendable {
         let admission = AddressGate(hub: hub, requestsMax: requestsMax)
         return HTTPHandler(
             admit: { head, length in
-                var head = proxies.behind(head)
+                proxies.readClient(of: &head)
                 hub.admissions.readAddress(of: &head)
                 guard audience.mayAsk(for: head) else { return .refuse(hub.notFound(head)) }
-                return hub.admissions.admissionAtOnce(of: head, length: length)
+                return hub.admissions.admissionAtOnce(of: &head, length: length)
             },
             admitLater: { head, length in
-                await hub.admissions.admission(of: proxies.behind(head), length: length)
+                await hub.admissions.admission(of: &head, length: length)
             },
             abandon: { hub.admissions.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
@@ -211,8 +211,7 @@ public final class HubServer: Sendable {
             },
             respond: { request, work in await admission.respond(to: request, work) },
             noteRefusal: { observer.noteRefusal($0, $1) },
-            // A head that was refused still has the address of its connection.
-            noteAnswer: { observer.noteAnswer(proxies.behind($0), $1, $2) },
+            noteAnswer: { observer.noteAnswer($0, $1, $2) },
             countsConnections: { !proxies.isTrusted($0) },
             tick: {
                 hub.tick()

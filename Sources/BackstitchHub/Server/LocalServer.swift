@@ -42,14 +42,14 @@ package final class LocalServer: Sendable {
         var limits = HTTPLimits()
         limits.connections = Self.connectionsMax
         limits.stopSeconds = Self.stopSeconds
-        let admission: @Sendable (HubRequest, Int?) -> Admissions.Admission = { head, _ in
-            refuse(head).map { .refuse($0) }
-                ?? .take(head, .memory(bytesMax: Self.bodyBytesMax))
+        let admission: @Sendable (HubRequest) -> Admissions.Admission = { head in
+            refuse(head).map { .refuse($0) } ?? .take(.memory(bytesMax: Self.bodyBytesMax))
         }
         server = try MicroHTTPDServer(
             try place.listen(), tls: nil, limits: limits,
             handler: HTTPHandler(
-                admit: admission, admitLater: { admission($0, $1) }, abandon: { _ in },
+                admit: { head, _ in admission(head) },
+                admitLater: { head, _ in admission(head) }, abandon: { _ in },
                 makeWork: { _ in RequestWork() }, answerAtOnce: { _ in nil },
                 submit: { _, _, answer in answer(nil) },
                 respond: { request, _ in await respond(request) },

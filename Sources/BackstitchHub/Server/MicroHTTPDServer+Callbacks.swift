@@ -74,7 +74,7 @@ let accessCallback: MHD_AccessHandlerCallback = {
     let current = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
     var isConsumed = false
     let result = current.proceed(
-        connection, method: String(cString: method), version: String(cString: version),
+        connection, method: method, version: version,
         part: UnsafeRawBufferPointer(start: data, count: byteCount.pointee),
         isConsumed: &isConsumed)
     if isConsumed { byteCount.pointee = 0 }

@@ -15,6 +15,11 @@ final class ServerMetrics: Sendable {
         /// How many fell into each bucket; the last one has no upper end.
         var counts = [Int](repeating: 0, count: bounds.count + 1)
         var nanoseconds = 0
+
+        mutating func add(_ nanoseconds: Int, to bucket: Int) {
+            counts[bucket] += 1
+            self.nanoseconds += nanoseconds
+        }
     }
 
     private struct State {
@@ -32,8 +37,7 @@ final class ServerMetrics: Sendable {
         let bucket =
             Self.bounds.firstIndex { nanoseconds <= $0.nanoseconds } ?? Self.bounds.count
         state.withLock { state in
-            state.latencies[call, default: Histogram()].counts[bucket] += 1
-            state.latencies[call]?.nanoseconds += nanoseconds
+            state.latencies[call, default: Histogram()].add(nanoseconds, to: bucket)
             state.requestBytes += requestBytes
             state.responseBytes += responseBytes
         }

@@ -45,13 +45,12 @@ struct TrustedProxies: Sendable {
         return client
     }
 
-    /// A head with the address of its client, and whether a proxy told it.
-    func behind(_ head: HubRequest) -> HubRequest {
-        guard !networks.isEmpty else { return head }
-        var head = head
-        head.isFromProxy = head.isFromProxy || isTrusted(head.remoteAddress)
+    /// Puts the address of the client into a head that has that of its connection, and notes whether a
+    /// proxy told it.
+    func readClient(of head: inout HubRequest) {
+        guard !networks.isEmpty, isTrusted(head.remoteAddress) else { return }
+        head.isFromProxy = true
         head.remoteAddress = client(peer: head.remoteAddress, headers: head.headers)
-        return head
     }
 
     /// Whether an address is a proxy's.

@@ -1,15 +1,27 @@
 /// Whoever sent a request, and the realm that the credentials are good for.
-struct Authentication: Sendable {
-    var realm: RealmRow
-    var principal: Principal
+///
+/// It is a class because each request hands it on several times.
+final class Authentication: Sendable {
+    let realm: RealmRow
+    let principal: Principal
     /// The signature of a server key's request.
-    var signed: SignedRequest?
+    let signed: SignedRequest?
     /// The session of a user's request: the SHA-256 of its secret.
-    var session: [UInt8]?
+    let session: [UInt8]?
     /// When the session ends, in milliseconds since 1970.
-    var end = Int64.max
+    let end: Int64
     /// The token that takes the place of that of the request, if it is time.
-    var renewedToken: String?
+    let renewedToken: String?
     /// Whether it is to be noted that there is one.
-    var isUseNews = false
+    let isUseNews: Bool
+
+    init(
+        realm: RealmRow, principal: Principal, signed: SignedRequest? = nil,
+        session: [UInt8]? = nil, end: Int64 = .max, renewedToken: String? = nil,
+        isUseNews: Bool = false
+    ) {
+        (self.realm, self.principal, self.signed) = (realm, principal, signed)
+        (self.session, self.end) = (session, end)
+        (self.renewedToken, self.isUseNews) = (renewedToken, isUseNews)
+    }
 }

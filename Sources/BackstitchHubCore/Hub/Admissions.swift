@@ -42,17 +42,21 @@ package struct Admissions: Sendable {
     /// What becomes of a request whose head has come.
     package enum Admission {
         /// Its body is taken.
-        case take(HubRequest, BodyPlace)
+        case take(BodyPlace)
         /// It is answered at once, and its body is not read.
         case refuse(HubResponse)
     }
 
     /// What was stored about a head at a moment of the storage.
-    struct KnownFacts: Sendable {
-        fileprivate var facts: HeadFacts
-        fileprivate var moment: UInt64
+    final class KnownFacts: Sendable {
+        fileprivate let facts: HeadFacts
+        fileprivate let moment: UInt64
         /// Until when they count, in milliseconds of the steady clock: sessions get old.
-        fileprivate var end: Int64
+        fileprivate let end: Int64
+
+        fileprivate init(facts: HeadFacts, moment: UInt64, end: Int64) {
+            (self.facts, self.moment, self.end) = (facts, moment, end)
+        }
     }
 
     /// What is stored about a head.
@@ -71,36 +75,34 @@ package struct Admissions: Sendable {
     /// before it is read.
     ///
     /// - Parameters:
-    ///   - request: The request without its body.
+    ///   - request: The request without its body. What is found out about it is noted there.
     ///   - length: The length of the body, or nil if the head does not say.
     /// - Returns: nil if that takes a while; then ``admission(of:length:)`` has to be awaited.
-    package func admissionAtOnce(of request: HubRequest, length: Int?) -> Admission? {
-        var request = request
+    package func admissionAtOnce(of request: inout HubRequest, length: Int?) -> Admission? {
         readAddress(of: &request)
-        guard asksStorage(request, length) else { return free(request, length, nil) }
+        guard asksStorage(request, length) else { return free(&request, length, nil) }
         do {
             let facts =
                 try storage.readAtHand(RequestWork()) { try self.factsAtHand(of: request, $0) }
                 ?? rememberedFacts(of: request)
-            return facts.map { admission(of: request, length, .success($0)) }
+            guard let facts else { return nil }
+            return admission(of: &request, length, .success(facts))
         } catch {
-            return admission(of: request, length, .failure(error))
+            return admission(of: &request, length, .failure(error))
         }
     }
 
     /// As ``admissionAtOnce(of:length:)``, however long it takes.
-    package func admission(of request: HubRequest, length: Int?) async -> Admission {
-        var head = request
-        readAddress(of: &head)
-        guard asksStorage(head, length) else { return free(head, length, nil) }
-        let request = head
+    package func admission(of request: inout HubRequest, length: Int?) async -> Admission {
+        readAddress(of: &request)
+        guard asksStorage(request, length) else { return free(&request, length, nil) }
         do {
             let generation = authentications.generation
-            let facts = try await storage.read { try self.facts(of: request, $0) }
+            let facts = try await storage.read { [request] in try self.facts(of: request, $0) }
             remember(facts, of: request, readAt: generation)
-            return admission(of: request, length, .success(facts))
+            return admission(of: &request, length, .success(facts))
         } catch {
-            return admission(of: request, length, .failure(error))
+            return admission(of: &request, length, .failure(error))
         }
     }
 
@@ -191,44 +193,41 @@ package struct Admissions: Sendable {
     }
 
     private func admission(
-        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
+        of request: inout HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
     ) -> Admission {
-        guard let address = request.address else { return free(request, length, nil) }
-        if Self.isUpload(address.target) { return uploadAdmission(of: request, length, facts) }
+        guard let address = request.address else { return free(&request, length, nil) }
+        if Self.isUpload(address.target) { return uploadAdmission(of: &request, length, facts) }
         guard let path = address.path, let endpoint = address.endpoint else {
-            return free(request, length, nil)
+            return free(&request, length, nil)
         }
         do {
             let facts = try facts.get()
-            var request = request
             if request.header(WireHeader.keyID) != nil {
                 if !facts.isSignerKnown {
                     throw authenticator.refused(request)
                 }
-                return .take(
-                    request, .memory(bytesMax: bodyBytes(of: endpoint, isAnonymous: false)))
+                return .take(.memory(bytesMax: bodyBytes(of: endpoint, isAnonymous: false)))
             }
             let authentication = try authenticator.admitted(facts.authentication, request)
             request.authentication = authentication
             request.access = facts.access
             let limit = bodyBytes(
                 of: endpoint, isAnonymous: authentication.principal == .anonymous)
-            return .take(request, .memory(bytesMax: limit))
+            return .take(.memory(bytesMax: limit))
         } catch {
-            return free(
-                request, length, replies.refusal(to: error, of: path.endpoint.rawValue, request))
+            let refusal = replies.refusal(to: error, of: path.endpoint.rawValue, request)
+            return free(&request, length, refusal)
         }
     }
 
     /// Takes a small body in any case; a larger one only if nothing is known against it.
     private func free(
-        _ request: HubRequest, _ length: Int?, _ refusal: HubResponse?
+        _ request: inout HubRequest, _ length: Int?, _ refusal: HubResponse?
     ) -> Admission {
         let isSmall = length.map { $0 <= Self.freeBodyBytes } ?? false
         if let refusal, !isSmall { return .refuse(refusal) }
-        var request = request
         request.refusal = refusal
-        return .take(request, .memory(bytesMax: Self.freeBodyBytes))
+        return .take(.memory(bytesMax: Self.freeBodyBytes))
     }
 
     private func bodyBytes(of endpoint: HubEndpoint, isAnonymous: Bool) -> Int {
@@ -238,17 +237,16 @@ package struct Admissions: Sendable {
     }
 
     private func uploadAdmission(
-        of request: HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
+        of request: inout HubRequest, _ length: Int?, _ facts: Result<HeadFacts, any Error>
     ) -> Admission {
         do {
-            var request = request
             if request.method == "PATCH" {
                 try uploadedFiles.checkPart(to: facts.get().upload, length: length)
-                return .take(request, .memory(bytesMax: AssetCalls.partBytesMax))
+                return .take(.memory(bytesMax: AssetCalls.partBytesMax))
             }
             let bytesMax = try uploadedFiles.begin(&request, to: facts.get().upload, length: length)
             let path = uploadedFiles.assets.incomingPath(configuration.clock.secret(16))
-            return .take(request, .file(path: path, bytesMax: bytesMax))
+            return .take(.file(path: path, bytesMax: bytesMax))
         } catch {
             return .refuse(replies.refusal(to: error, of: "upload", request))
         }

@@ -3,8 +3,8 @@ import CloudKitWire
 /// A call of the protocol as the hub answers it: a row of the table in `HubEndpoint+Table.swift`.
 ///
 /// Routing, bounds of bodies, turns, metrics and the checks of the description and of costs follow
-/// from the rows.
-struct HubEndpoint: Sendable {
+/// from the rows. It is a class because each request hands it on several times.
+final class HubEndpoint: Sendable {
     /// Who may make a call. It is checked before the body is read.
     enum Right: Sendable {
         /// Everyone who may use the database.
@@ -59,6 +59,8 @@ struct HubEndpoint: Sendable {
     /// The bound of the bytes of its body.
     let bodyBytes: any KeyPath<HubLimits, Int> & Sendable
     let handler: Handler
+    /// The methods that it is called by.
+    let methods: [String]
 
     private init(
         _ path: Endpoint, _ summary: String, takesGet: Bool = false, request: String? = nil,
@@ -70,10 +72,8 @@ struct HubEndpoint: Sendable {
         (self.request, self.mayBeEmpty, self.reply) = (request, mayBeEmpty, reply)
         (self.right, self.cost, self.bodyBytes) = (right, cost, bodyBytes)
         self.handler = handler
+        methods = takesGet ? ["GET", "POST"] : ["POST"]
     }
-
-    /// The methods that it is called by.
-    var methods: [String] { takesGet ? ["GET", "POST"] : ["POST"] }
 
     /// The threads that read for it; nil for a call that writes.
     var lane: WorkPool.Lane? {

@@ -1,7 +1,9 @@
 import CloudKitWire
 
 /// What a hub has beside the calls of the protocol, by the first part of the path.
-struct HubPage: Sendable {
+///
+/// It is a class because each request hands it on several times.
+final class HubPage: Sendable {
     /// The first part of the path.
     let name: String
     /// The methods that it is called by.
@@ -22,13 +24,25 @@ struct HubPage: Sendable {
             Hub, RequestTarget, @escaping @Sendable (Result<HubResponse, any Error>) -> Void
         ) -> Void
 
-    var readers = Readers.clients
-    /// The answer, if it is the same to every request and has nothing to wait for.
-    var answerAtOnce: (@Sendable () -> HubResponse)?
-    /// As `answer`, for a page whose requests wait; nil for all others.
-    var waiting: Waiting?
     /// Answers a request by one of the methods.
-    let answer: @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
+    typealias Answer =
+        @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
+
+    let readers: Readers
+    /// The answer, if it is the same to every request and has nothing to wait for.
+    let answerAtOnce: (@Sendable () -> HubResponse)?
+    /// As `answer`, for a page whose requests wait; nil for all others.
+    let waiting: Waiting?
+    let answer: Answer
+
+    private init(
+        name: String, methods: [String], readers: Readers = .clients,
+        answerAtOnce: (@Sendable () -> HubResponse)? = nil, waiting: Waiting? = nil,
+        answer: @escaping Answer
+    ) {
+        (self.name, self.methods, self.readers) = (name, methods, readers)
+        (self.answerAtOnce, self.waiting, self.answer) = (answerAtOnce, waiting, answer)
+    }
 
     private static func waiting(
         name: String, methods: [String], _ waiting: @escaping Waiting

@@ -55,7 +55,8 @@ final class ListenedFeeds: Sendable {
         state.withLock { $0.feeds[partition]?.position }
     }
 
-    /// Notes that devices are told of what others changed; false if that was done already.
+    /// Notes that devices are told of what others changed; false if others of it were told meanwhile, and the
+    /// rest has to be looked for again.
     func advance(_ partition: Partition, from old: Position, to new: Position) -> Bool {
         state.withLock { state in
             guard state.feeds[partition]?.position == old else { return false }
@@ -64,16 +65,69 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Notes a write of this hub, which tells of it by itself. If changes of others came before it that
-    /// were not told yet, it is told with them once more.
-    func note(_ step: FeedStep, in partition: Partition) {
+    /// Has a closure write to a database. What it begins is not told as others', see ``OwnWrite``.
+    func write<R>(
+        to partition: Partition, _ body: (OwnWrite) async throws -> R
+    ) async throws -> R {
+        let write = OwnWrite(feeds: self, partition: partition)
+        do { return try await body(write) } catch {
+            write.withdraw()
+            throw error
+        }
+    }
+
+    /// A write of this hub, which tells of it by itself.
+    ///
+    /// It begins in its transaction, before anybody can read what it writes: who hears of the commit, before
+    /// the write itself goes on, then does not take it for another hub's. If changes of others came before
+    /// it that were not told yet, it is told with them once more.
+    final class OwnWrite: Sendable {
+        private let feeds: ListenedFeeds
+        private let partition: Partition
+        private let begun = Locked<FeedStep?>(nil)
+
+        fileprivate init(feeds: ListenedFeeds, partition: Partition) {
+            (self.feeds, self.partition) = (feeds, partition)
+        }
+
+        /// Notes what is about to be committed. A transaction that is run again begins again.
+        func begin(_ step: FeedStep) {
+            withdraw()
+            if feeds.pass(step, in: partition) { begun.withLock { $0 = step } }
+        }
+
+        /// Notes that nothing was committed, as far as is known.
+        fileprivate func withdraw() {
+            let step = begun.withLock { step in
+                defer { step = nil }
+                return step
+            }
+            if let step { feeds.goBack(before: step, in: partition) }
+        }
+    }
+
+    /// Moves the position over a step that begins there; false if it is elsewhere.
+    private func pass(_ step: FeedStep, in partition: Partition) -> Bool {
         state.withLock { state in
             guard var position = state.feeds[partition]?.position,
                 position.database == step.database.lowerBound,
                 step.zones.allSatisfy({ position.zones[$0.key, default: 0] == $0.value.lowerBound })
-            else { return }
+            else { return false }
             position.database = step.database.upperBound
             for (name, range) in step.zones { position.zones[name] = range.upperBound }
+            state.feeds[partition]?.position = position
+            return true
+        }
+    }
+
+    /// Moves the position back to where a step begins, so that whatever comes there is told.
+    private func goBack(before step: FeedStep, in partition: Partition) {
+        state.withLock { state in
+            guard var position = state.feeds[partition]?.position else { return }
+            position.database = min(position.database, step.database.lowerBound)
+            for (name, range) in step.zones {
+                position.zones[name] = min(position.zones[name, default: 0], range.lowerBound)
+            }
             state.feeds[partition]?.position = position
         }
     }

@@ -362,10 +362,10 @@ struct HubAttackTests {
         let hub = try await MeteredHub(limits)
         let targets = try await Self.upload(hub, 2)
         func admit(_ target: String) async -> HubRequest? {
-            let head = HubRequest(method: "POST", target: target)
-            guard case .take(let request, _) = await hub.fixture.admission(of: head, length: 6_000)
+            var head = HubRequest(method: "POST", target: target)
+            guard case .take = await hub.fixture.admission(of: &head, length: 6_000)
             else { return nil }
-            return request
+            return head
         }
         let first = try #require(await admit(targets[0]))
         #expect(await admit(targets[1]) == nil)
@@ -436,8 +436,8 @@ struct HubAttackTests {
         let hub = try await MeteredHub()
         let fixture = hub.fixture
         func bytesMax(_ target: String, _ headers: [HubRequest.Header] = []) async -> Int? {
-            let head = HubRequest(method: "POST", target: target, headers: headers)
-            guard case .take(_, let place) = await fixture.admission(of: head, length: 10 << 20)
+            var head = HubRequest(method: "POST", target: target, headers: headers)
+            guard case .take(let place) = await fixture.admission(of: &head, length: 10 << 20)
             else { return nil }
             return place.bytesMax
         }

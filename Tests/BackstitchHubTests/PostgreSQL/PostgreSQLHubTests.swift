@@ -39,14 +39,14 @@ struct PostgreSQLHubTests {
         _ endpoint: Endpoint, _ body: String, headers: [HubRequest.Header] = [], to hub: Hub? = nil
     ) async -> (status: Int, body: [UInt8], admission: Int, request: Int) {
         let hub = hub ?? fixture.hub
-        let head = head(endpoint, headers)
+        var request = head(endpoint, headers)
         let start = storage.roundTripCount
-        let atOnce = hub.admissions.admissionAtOnce(of: head, length: body.utf8.count)
+        let atOnce = hub.admissions.admissionAtOnce(of: &request, length: body.utf8.count)
         let admission =
             if let atOnce { atOnce } else {
-                await hub.admissions.admission(of: head, length: body.utf8.count)
+                await hub.admissions.admission(of: &request, length: body.utf8.count)
             }
-        guard case .take(var request, _) = admission else { return (0, [], 0, 0) }
+        guard case .take = admission else { return (0, [], 0, 0) }
         let middle = storage.roundTripCount
         request.body = .bytes(Array(body.utf8))
         let reply = await hub.respond(to: request)

@@ -21,11 +21,11 @@ import Testing
         _ endpoint: Endpoint, _ body: String, headers: [HubRequest.Header] = [],
         isFailure: Bool = false
     ) async -> MemoryHubStorage.Meter {
-        let head = HubRequest(
+        var request = HubRequest(
             method: "POST", target: fixture.target(endpoint, as: fixture.ada), headers: headers)
-        #expect(fixture.hub.admissions.admissionAtOnce(of: head, length: body.utf8.count) == nil)
-        let admission = await fixture.hub.admissions.admission(of: head, length: body.utf8.count)
-        guard case .take(var request, _) = admission else {
+        let (admissions, length) = (fixture.hub.admissions, body.utf8.count)
+        #expect(admissions.admissionAtOnce(of: &request, length: length) == nil)
+        guard case .take = await admissions.admission(of: &request, length: length) else {
             Issue.record("A request was refused by its head.")
             return MemoryHubStorage.Meter()
         }

@@ -14,28 +14,31 @@ extension RecordCalls {
             limits: configuration.limits, assets: assets, ledger: answers, zoneNumbers: zoneNumbers)
         let (limits, baseURL) = (configuration.limits, address.baseURL)
         let extensions = call.extensions
-        let outcome = try await storage.write(
-            call.work, to: [access.partition], expecting: { job.expected }
-        ) { transaction in
-            try job.run(transaction) { plan, state, isShort in
-                Self.body(
-                    of: plan, request, extensions, isShort: isShort,
-                    AssetAddresses(
-                        baseURL: baseURL, key: state.tokenKey,
-                        expires: job.now + limits.addressMilliseconds,
-                        partition: access.partition), limits)
+        let outcome = try await feeds.write(to: access.partition) { own in
+            try await storage.write(
+                call.work, to: [access.partition], expecting: { job.expected }
+            ) { transaction in
+                let outcome = try job.run(transaction) { plan, state, isShort in
+                    Self.body(
+                        of: plan, request, extensions, isShort: isShort,
+                        AssetAddresses(
+                            baseURL: baseURL, key: state.tokenKey,
+                            expires: job.now + limits.addressMilliseconds,
+                            partition: access.partition), limits)
+                }
+                if case .done(_, _, let step) = outcome { own.begin(step) }
+                return outcome
             }
         }
         switch outcome {
         case .repeated(let body):
             metrics.countRepetition()
             return .json(body)
-        case .done(let body, let changes, let step):
+        case .done(let body, let changes, _):
             let deleted = changes.count { $0.kind == .deleted }
             metrics.countRecords(saved: changes.count - deleted, deleted: deleted)
             once.note(body, in: answers)
             if !changes.isEmpty {
-                feeds.note(step, in: access.partition)
                 if changes.contains(where: { $0.record.hasAssets }) {
                     releaseUploads(of: request, access)
                 }

@@ -61,8 +61,10 @@ extension Notifier {
     }
 
     private func tell(_ news: News?, _ access: DatabaseAccess, _ work: RequestWork) {
-        guard let news, feeds.advance(access.partition, from: news.from, to: news.to) else {
-            return
+        guard let news else { return }
+        guard feeds.advance(access.partition, from: news.from, to: news.to) else {
+            // Who told a part of it meanwhile may have read less.
+            return wake(.some([access.partition]))
         }
         for zone in news.zones {
             notify(of: zone.changes, in: [zone.name], access, sender: nil, work)
@@ -73,7 +75,8 @@ extension Notifier {
     private func news(of access: DatabaseAccess, _ transaction: any HubReading) throws -> News? {
         guard let from = feeds.position(of: access.partition) else { return nil }
         let to = try transaction.feedPosition(of: access)
-        guard to != from else { return nil }
+        // A write of this hub is passed before it is committed.
+        guard to.database > from.database else { return nil }
         let feed = HubKey(access.partition, .databaseFeed)
         var names: [String] = []
         try transaction.scanInParts(feed, from: feed.adding(from.database &+ 1)) { _, value in

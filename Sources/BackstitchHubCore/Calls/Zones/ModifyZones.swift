@@ -11,43 +11,43 @@ extension ZoneCalls {
         }
         try configuration.limits.checkCount(request.operations.count)
         let (limits, assets, now) = (configuration.limits, assets, configuration.now)
-        let (response, step) = try await storage.write(
-            call.work, to: [access.partition],
-            expecting: {
-                access.expected(zones: []) + ZoneWriter.expected(in: access.partition) + [
-                    access.expectedZones(limits),
-                    .first(
-                        limits.subscriptionsPerUser + 1,
-                        of: SubscriptionRow.prefix(access.partition)),
-                ]
-            }
-        ) { transaction in
-            let state = try transaction.state()
-            let before = try transaction.database(access).sequence
-            var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
-            let items = try request.operations.map { operation -> WireItem<WireZone> in
-                do {
-                    let zone = try Self.modify(operation, access, transaction, room: &room)
-                    return .value(zone.wireZone(access, state))
-                } catch let error as WireError {
-                    return .failure(.zone(operation.zoneID), error)
+        let response = try await feeds.write(to: access.partition) { own in
+            try await storage.write(
+                call.work, to: [access.partition],
+                expecting: {
+                    access.expected(zones: []) + ZoneWriter.expected(in: access.partition) + [
+                        access.expectedZones(limits),
+                        .first(
+                            limits.subscriptionsPerUser + 1,
+                            of: SubscriptionRow.prefix(access.partition)),
+                    ]
                 }
+            ) { transaction in
+                let state = try transaction.state()
+                let before = try transaction.database(access).sequence
+                var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
+                let items = try request.operations.map { operation -> WireItem<WireZone> in
+                    do {
+                        let zone = try Self.modify(operation, access, transaction, room: &room)
+                        return .value(zone.wireZone(access, state))
+                    } catch let error as WireError {
+                        return .failure(.zone(operation.zoneID), error)
+                    }
+                }
+                let deleted = items.compactMap { item -> String? in
+                    guard case .value(let zone) = item, zone.isDeleted else { return nil }
+                    return zone.zoneID.zoneName
+                }
+                try transaction.deleteSubscriptions(toZones: Set(deleted), of: access)
+                try ZoneWriter(
+                    transaction: transaction, partition: access.partition, now: now, limits: limits,
+                    assets: assets
+                ).removeEndedZones()
+                let after = try transaction.database(access).sequence
+                own.begin(FeedStep(database: before..<after))
+                return ZonesResponse(zones: items)
             }
-            let deleted = items.compactMap { item -> String? in
-                guard case .value(let zone) = item, zone.isDeleted else { return nil }
-                return zone.zoneID.zoneName
-            }
-            try transaction.deleteSubscriptions(toZones: Set(deleted), of: access)
-            try ZoneWriter(
-                transaction: transaction, partition: access.partition, now: now, limits: limits,
-                assets: assets
-            ).removeEndedZones()
-            let after = try transaction.database(access).sequence
-            return (
-                ZonesResponse(zones: items), FeedStep(database: before..<after)
-            )
         }
-        feeds.note(step, in: access.partition)
         // Nothing of the zones' records changed, so that those alone hear of it who listen to the database.
         let names = response.zones.compactMap { item -> String? in
             guard case .value(let zone) = item else { return nil }
