@@ -90,9 +90,7 @@ class Watch:
 class Hub:
     def __init__(self, program, folder):
         self.process = subprocess.Popen(
-            [program, "hub", "--dev", "--user", "Ada", "--listen", "127.0.0.1:0", "--data", folder]
-            # Finished uploads count too for a quarter of an hour, so that 1,000 files reach the usual bound.
-            + ["--limit", "uploadsPerUser=5000"],
+            [program, "hub", "--dev", "--user", "Ada", "--listen", "127.0.0.1:0", "--data", folder],
             stdout=subprocess.PIPE,
         )
         self.document = json.loads(self.process.stdout.readline())

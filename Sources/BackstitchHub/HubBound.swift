@@ -159,7 +159,7 @@ public struct HubBound: Sendable {
         HubBound(
             "uploadsPerUser", \.uploadsPerUser,
             "addresses for uploads, and files that no record holds yet",
-            "413 QUOTA_EXCEEDED"),
+            "429 THROTTLED"),
         // Notifications
         HubBound(
             "devicesPerUser", \.devicesPerUser, "devices of a user that are told",

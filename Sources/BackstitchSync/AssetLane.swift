@@ -104,17 +104,26 @@ actor AssetLane: AssetProvider {
             let part = Self.part(of: report.uploads.filter { failures[$0] == nil })
             if part.isEmpty { break }
             let failed = try await upload(part)
-            first = first ?? part.lazy.compactMap { failed[$0] }.first
+            first = first ?? part.lazy.compactMap { failed[$0] }.first { !Self.isLimit($0) }
             failures.merge(failed) { $1 }
             // What was uploaded is pushed, whatever became of the others.
             if failed.count < part.count {
                 report = try await round().following(report)
+                // And makes room for others.
+                failures = failures.filter { !Self.isLimit($0.value) }
             } else if (first as? ServiceError)?.code == .network {
                 break
             }
         }
-        if let first { throw SyncError.failure(ofTransfer: first) }
+        if let first = first ?? failures.values.first {
+            throw SyncError.failure(ofTransfer: first)
+        }
         return report
+    }
+
+    /// Whether a service takes no more for now.
+    private static func isLimit(_ error: any Error) -> Bool {
+        (error as? ServiceError)?.code == .rateLimited
     }
 
     /// Uploads files, and waits for them.
@@ -307,17 +316,19 @@ actor AssetLane: AssetProvider {
             }
             let content = try await here(upload.asset)
             let now = scope.clock.milliseconds
-            let address = try store.read { transaction in
-                try ReceiptBook(transaction.reader, zone: upload.zone, now: now).address(of: upload)
+            let (isUploaded, address) = try store.read { transaction in
+                let book = ReceiptBook(transaction.reader, zone: upload.zone, now: now)
+                return (try book.isUploaded(upload), try book.address(of: upload))
             }
+            // A list may hold a content by its hash and by the service's checksum, which are known to be
+            // the same since one of the two was uploaded.
+            if isUploaded { return }
             let file = try await service.upload(
                 folder.path(content), for: upload.field, in: ZoneID(upload.zone), from: address,
                 began: { await self.keep(address: $0, of: upload) },
                 progress: progress(of: upload.asset, isUpload: true))
             if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
-                // What was here is not what its name says; nobody is to get it.
-                try await store.assets.setAside(content)
-                throw AssetDownload.missing
+                try await refute(content, of: upload)
             }
             try await keep(file, of: upload, content: content)
         } catch let error as ServiceError where !error.mayPass {
@@ -329,6 +340,19 @@ actor AssetLane: AssetProvider {
             try await refuse(
                 upload, ServiceError(.assetMissing, error.message).description)
         }
+    }
+
+    /// Finds out why the service has other bytes than a content's name says.
+    ///
+    /// - Throws: `assetMissing` if the file here has them too: it is moved away, so that nobody gets it.
+    ///   Otherwise `serviceUnavailable`: the file is good, and is sent anew to another address.
+    private func refute(_ content: ContentKey, of upload: AssetUpload) async throws {
+        if try ContentFolder.hash(ofFileAt: folder.path(content)).key != content {
+            try await store.assets.setAside(content)
+            throw AssetDownload.missing
+        }
+        try await store.withLogWriter { try ReceiptWriter($0).forgetAddress(of: upload) }
+        throw ServiceError(.serviceUnavailable, "the service has other bytes than were sent")
     }
 
     /// Keeps what the service answered, and what it calls the content.

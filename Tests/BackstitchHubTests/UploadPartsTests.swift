@@ -75,6 +75,36 @@ struct UploadPartsTests {
         #expect(names == [])
     }
 
+    @Test("an upload in parts counts once, and no more when its record is saved")
+    func counted() async throws {
+        var limits = HubLimits()
+        limits.uploadsPerUser = 2
+        limits.privateDatabaseBytes = 10_000
+        let fixture = try await HubFixture(limits: limits)
+        try await fixture.makeZones("z")
+        // Each takes half of the space, and the first ones are not forgotten by time.
+        for number in 0..<4 {
+            let name = "r\(number % 2)"
+            let places = UploadRequest(
+                places: [WireAssetPlace(recordName: name, fieldName: "f")],
+                zoneID: WireZoneID("z"))
+            let uploads: UploadTokensResponse = try await fixture.call(.uploadAssets, places)
+            let content = [UInt8](repeating: UInt8(number), count: 4_000)
+            let response = await fixture.hub.respond(
+                to: HubRequest(
+                    method: "PATCH",
+                    target: HostileWorld.path(try #require(uploads.tokens.first).url),
+                    headers: [
+                        HubRequest.Header("Upload-Offset", "0"),
+                        HubRequest.Header("Upload-Length", "4000"),
+                    ], body: content))
+            let asset = try file(response)
+            let saved = try await fixture.modify(
+                .init(.forceReplace, HubFixture.record(name, ["f": .asset(asset)])))
+            #expect(saved.first?.code == nil)
+        }
+    }
+
     @Test("the answer to the last part is told again, and the file is there once")
     func lostReply() async throws {
         let path = try await address()

@@ -214,6 +214,58 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `a list with a content by its hash and by the service's checksum sends it once`()
+        async throws
+    {
+        let cloud = Self.clouds[1]
+        let (phone, laptop) = (
+            try device("phone", cloud), try device("laptop", cloud) { $0.transfersMax = 1 }
+        )
+        try await phone.save(
+            Photo(id: "p", title: "x", more: [try await add("picture", to: phone)]))
+        try await phone.sync()
+        try await laptop.sync()
+        var photo = try photo("p", on: laptop)
+        photo.more.append(try await add("picture", to: laptop))
+        try await laptop.save(photo)
+        try await laptop.sync()
+        #expect(cloud.uploadedFileBytes == 14)
+        try await phone.sync()
+        #expect(try self.photo("p", on: phone).more.count == 2)
+        try await laptop.expectSettled()
+    }
+
+    @Test func `a file that was added here and came from the service is no edit of its field`()
+        async throws
+    {
+        let cloud = Self.clouds[1]
+        let (phone, laptop) = (
+            try device("phone", cloud),
+            try device("laptop", cloud) { $0.conflictPolicy = .merge(otherwise: .clientWins) }
+        )
+        try await phone.save(
+            Photo(id: "p", title: "x", image: try await add("picture", to: phone)))
+        try await phone.sync()
+        try await laptop.sync()
+        // What the service calls it is known here since it was uploaded for another record.
+        let same = try await add("picture", to: laptop)
+        try await laptop.save(Photo(id: "q", title: "y", image: same))
+        try await laptop.sync()
+        var mine = try photo("p", on: laptop)
+        mine.image = same
+        mine.title = "mine"
+        try await laptop.save(mine)
+        var other = try photo("p", on: phone)
+        other.image = try await add("another", to: phone)
+        try await phone.save(other)
+        try await phone.sync()
+        try await laptop.sync()
+        let merged = try photo("p", on: laptop)
+        #expect(merged.title == "mine")
+        #expect(try await text(merged.image, on: laptop) == "another")
+        try await laptop.expectSettled()
+    }
+
     @Test func `downloads make room by evicting what was not opened for longest`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud)
@@ -325,6 +377,48 @@ import Testing
         #expect(try phone.engine.parked().first?.code == .assetMissing)
     }
 
+    @Test func `a record that was parked for its receipts is uploaded anew when it is tried again`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        try await phone.save(
+            Photo(id: "p", title: "x", image: try await add("picture", to: phone)))
+        phone.service.beforeRequest = { info throws(ServiceError) in
+            if info.kind == .modify { cloud.expireReceipts() }
+        }
+        try await phone.sync()
+        phone.service.beforeRequest = nil
+        try await phone.engine.retryParked(try phone.engine.parked())
+        let report = try await phone.sync()
+        #expect(report.pushedRecords == 1 && report.parkedRecords == 0)
+        #expect(cloud.uploadedFileBytes == 21)
+        try await phone.expectSettled()
+    }
+
+    @Test func `a limit of the service is waited for while the records of other files go on`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud) { $0.transfersMax = 1 }
+        for name in ["p", "q", "r"] {
+            try await phone.save(
+                Photo(id: Photo.ID(name), title: "x", image: try await add(name, to: phone)))
+        }
+        phone.service.failUploads([.error(.rateLimited), .error(.rateLimited)])
+        let report = try await phone.sync()
+        #expect(report.pushedRecords == 3 && report.parkedRecords == 0)
+        try await phone.expectSettled()
+
+        // As long as nothing goes, the call ends and says why, and the record waits.
+        try await phone.save(
+            Photo(id: "s", title: "x", image: try await add("s", to: phone)))
+        phone.service.failUploads([.error(.rateLimited)])
+        await #expect(throws: SyncError.self) { try await phone.sync() }
+        #expect(try phone.engine.parked().isEmpty)
+        #expect(try phone.engine.pending().pendingRecords == 1)
+    }
+
     @Test func `a file that is too large has its record parked`() async throws {
         var options = SimulatedCloud.Options()
         options.fileBytesMax = 3
@@ -338,6 +432,22 @@ import Testing
         // Another file is the remedy.
         try await phone.save(Photo(id: "p", title: "x", image: try await add("ok", to: phone)))
         try await phone.sync()
+        try await phone.expectSettled()
+    }
+
+    @Test func `a good file stays if the service has other bytes than were sent, and is sent anew`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        let image = try await add("picture", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        phone.service.failUploads([.damaged])
+        await #expect(throws: SyncError.self) { try await phone.sync() }
+        #expect(try phone.store.assets.isHere(image))
+        #expect(try phone.engine.parked().isEmpty)
+        try await phone.sync()
+        #expect(cloud.records(in: scenarioZone).count == 1)
         try await phone.expectSettled()
     }
 
@@ -454,6 +564,21 @@ import Testing
         try await phone.sync()
         try await phone.save(Photo(id: "q", title: "y", image: image))
         #expect(try await phone.store.assets.evict(downTo: 0).files == 0)
+    }
+
+    @Test func `what a record with edits holds beside them is not evicted`() async throws {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud)
+        let image = try await add("picture", to: phone)
+        for name in ["p", "q"] {
+            try await phone.save(Photo(id: Photo.ID(name), title: "x", image: image))
+        }
+        try await phone.sync()
+        // The edit does not name the file, and may have to be pushed with it all the same.
+        try await phone.save(Photo(id: "q", title: "edited", image: image))
+        #expect(try await phone.store.assets.evict(downTo: 0).files == 0)
+        try await phone.sync()
+        #expect(try await phone.store.assets.evict(downTo: 0).files == 1)
     }
 
     @Test func `a started engine uploads by itself, and downloads what the rule names`()

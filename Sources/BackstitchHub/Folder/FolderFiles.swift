@@ -16,6 +16,10 @@ package final class FolderFiles: HubFiles {
     /// Whether hubs share the folder.
     private let isShared: Bool
     private let serving = Locked<ServingLock?>(nil)
+    /// Nil if others may change the uploads.
+    private let digests: UploadDigests?
+    /// What has parts of uploads be on disk while the next ones come.
+    private let flushes = ThreadPool(threadsMax: 4)
 
     /// - Parameters:
     ///   - home: The hub's folder, which is locked while its files are served; nil for files without a hub.
@@ -24,6 +28,7 @@ package final class FolderFiles: HubFiles {
         folder: String, of home: String? = nil, isShared: Bool = false
     ) throws(HubError) {
         (self.folder, self.home, self.isShared) = (folder, home, isShared)
+        digests = isShared ? nil : UploadDigests()
         for path in [folder, folder + "/incoming", folder + "/parts"] {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 throw HubError(
@@ -153,25 +158,41 @@ package final class FolderFiles: HubFiles {
         guard let descriptor = try openAlone(path, makes: offset == 0) else {
             throw PartGap(uploadedBytes: 0)
         }
-        defer { Glibc.close(descriptor) }
+        // The last of the two who have it closes it.
+        let holders = Locked(OpenUpload(descriptor: descriptor))
+        defer { holders.withLock { $0.letGo() } }
         let before = uploadedBytes(at: path)
         guard offset <= before else { throw PartGap(uploadedBytes: before) }
         // A part that came to another hub meanwhile must not take away what came after it.
         if offset + part.count <= before, Self.holds(part, descriptor, at: offset) { return }
+        let known = digests?.take(path, descriptor)
+        let digest = offset == 0 ? UploadDigests.Upload() : offset == before ? known : nil
         // What a cut write left behind the part must not count as one that came.
-        guard ftruncate(descriptor, offset) == 0, Self.write(part, to: descriptor, at: offset),
-            fsync(descriptor) == 0, before > 0 || Self.sync(folder + "/parts")
+        guard ftruncate(descriptor, offset) == 0, Self.write(part, to: descriptor, at: offset)
         else {
             let failure = Self.failure("An upload can't be written")
             ftruncate(descriptor, offset)
             throw failure
         }
+        // Whoever wants the upload next waits for its lock, and so for the disk.
+        holders.withLock { $0.count += 1 }
+        flushes.submit { [folder] in
+            if fsync(descriptor) != 0 || before == 0 && !Self.sync(folder + "/parts") {
+                ftruncate(descriptor, offset)
+            }
+            holders.withLock { $0.letGo() }
+        }
+        guard let digest else { return }
+        digest.add(part)
+        digests?.put(digest, path, descriptor)
     }
 
     package func digest(ofUploadAt path: String) throws -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw Self.failure("An upload can't be read") }
+        guard let descriptor = try openAlone(path, makes: false) else {
+            throw Self.failure("An upload can't be read")
+        }
         defer { Glibc.close(descriptor) }
+        if let upload = digests?.take(path, descriptor) { return upload.value }
         let digest = RunningDigest()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         defer { buffer.deallocate() }
@@ -316,5 +337,16 @@ package final class FolderFiles: HubFiles {
         guard descriptor >= 0 else { return false }
         defer { Glibc.close(descriptor) }
         return fsync(descriptor) == 0
+    }
+}
+
+/// An upload that nobody else has until all who have it let go of it.
+private struct OpenUpload {
+    let descriptor: Int32
+    var count = 1
+
+    mutating func letGo() {
+        count -= 1
+        if count == 0 { close(descriptor) }
     }
 }

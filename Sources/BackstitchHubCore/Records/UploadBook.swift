@@ -132,7 +132,7 @@ final class UploadBook: Sendable {
     /// Notes that a file came to an address: from now on its own size counts, for as long as the
     /// file is kept; false if there is no space for it.
     ///
-    /// Parameters as above; `upload` has its space already, if it began.
+    /// Parameters as above; `upload` has its space already, if it began, and is released.
     func take(
         _ address: HubKey, receipt: HubKey, upload: HubKey?, bytes: Int64, bytesLeft: Int64?,
         until end: Int64
@@ -143,6 +143,7 @@ final class UploadBook: Sendable {
             let used = (state.bytes[file.database] ?? 0) - own
             if let bytesLeft, used + bytes > bytesLeft { return false }
             state.remove(address.bytes)
+            if let upload { state.remove(upload.bytes) }
             (file.bytes, file.end) = (bytes, end)
             state.put(receipt.bytes, file)
             state.files.add(receipt.bytes, end: end)

@@ -87,7 +87,8 @@ package protocol HubFiles: Sendable {
     /// How far an upload in parts came, in bytes: where its next part begins. 0 before the first.
     func uploadedBytes(at path: String) throws -> Int
 
-    /// Adds a part to an upload; it is on disk when this returns.
+    /// Adds a part to an upload. It is on disk, or gone again because the disk failed, before the next one is
+    /// added or ``digest(ofUploadAt:)`` returns.
     ///
     /// A part that comes again, because its sender did not hear of the first time, changes nothing. Another
     /// one takes the place of what is there from its offset on. Any number may add to an upload, here and at
@@ -97,7 +98,8 @@ package protocol HubFiles: Sendable {
     /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.
     func append(_ part: [UInt8], to path: String, at offset: Int) throws
 
-    /// The SHA-256 of an upload that came in parts, read a part at a time.
+    /// The SHA-256 of an upload that came in parts, all of which are on disk then. It is read a part at a time
+    /// where it is not known.
     func digest(ofUploadAt path: String) throws -> [UInt8]
 
     /// Removes an upload; nothing happens if it is not there.

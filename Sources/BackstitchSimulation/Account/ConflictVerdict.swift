@@ -126,6 +126,21 @@ struct ConflictVerdict {
     }
 
     private func areSame(_ field: FieldID, _ first: Fields, _ second: Fields) -> Bool {
-        WireForm.areSame(field, first, second, table)
+        areSameFiles(first.value(field), second.value(field))
+            ?? WireForm.areSame(field, first, second, table)
+    }
+
+    /// Whether two values were known to be the same files when they met: a device that never had a content
+    /// from the service can't tell it by the service's checksum. Nil if one is no file.
+    private func areSameFiles(_ first: RecordValue, _ second: RecordValue) -> Bool? {
+        switch (first, second) {
+        case (.asset(let one), .asset(let other)):
+            if let mine = one.content, let others = other.content { return mine == others }
+            return one.serviceChecksum != nil && one.serviceChecksum == other.serviceChecksum
+        case (.list(let ones), .list(let others)) where !first.files.isEmpty:
+            guard ones.count == others.count else { return false }
+            return zip(ones, others).allSatisfy { areSameFiles($0, $1) ?? ($0 == $1) }
+        default: return nil
+        }
     }
 }

@@ -117,6 +117,16 @@ struct LogRules {
         return Int64((last?.clock ?? 0) >> 16) > stamp.modifiedMilliseconds
     }
 
+    /// Whether two versions are the same but for what the device learned of their files.
+    private func areSame(_ first: Fields?, _ second: Fields?, _ table: EntityTable?) -> Bool {
+        guard let first, let second, let table else { return false }
+        return Set(first.ids).union(second.ids).allSatisfy { field in
+            let (one, other) = (first.value(field), second.value(field))
+            return one == other
+                || !one.files.isEmpty && WireForm.areSame(field, first, second, table)
+        }
+    }
+
     /// A conflict is one, and ends as the policy says.
     private func problems(
         of report: ConflictReport, _ operation: OperationView, _ entry: RecordAccount,
@@ -143,7 +153,8 @@ struct LogRules {
         }
         if operation.kind.changesContent, let stamp = operation.stamp {
             let through = max(before.synced, stamp.acknowledgedThrough)
-            if report.base != entry.fields(at: through) {
+            let base = entry.fields(at: through)
+            if report.base != base, !areSame(report.base, base, catalog.table(entry.entity)) {
                 problems.append("its report has another base")
             }
         }

@@ -63,8 +63,8 @@ package struct ContentStanding {
         }
     }
 
-    /// Whether the service has it for certain, and nothing that is still to be pushed needs it: a record
-    /// that holds it is on the service as it is here.
+    /// Whether the service has it for certain, and nothing that is still to be pushed holds or names it: a
+    /// record that holds it is on the service as it is here, and no other that does has edits to push.
     package var isOnService: Bool {
         get throws {
             var (isOnService, isNeeded) = (false, false)
@@ -84,10 +84,13 @@ package struct ContentStanding {
                 if isNeeded { return false }
             }
             try visitHolders { _, _, row in
-                isOnService = !row.isDirty && row.hasChangeTag
-                return !isOnService
+                // What a record with edits holds beside them may have to be pushed with them, if the
+                // service's version is another by then.
+                isNeeded = row.isDirty
+                if row.hasChangeTag { isOnService = true }
+                return !isNeeded
             }
-            return isOnService
+            return isOnService && !isNeeded
         }
     }
 

@@ -39,6 +39,13 @@ struct ReceiptBook {
         return receipt
     }
 
+    /// Whether a file needs no upload any more.
+    func isUploaded(_ upload: AssetUpload) throws -> Bool {
+        let field = upload.field
+        let receipt = try receipt(upload.asset, field.recordName, field.fieldName)
+        return receipt.map { $0.until > now } ?? false
+    }
+
     /// Where an upload was begun that may still be gone on with; nil if nowhere.
     func address(of upload: AssetUpload) throws -> String? {
         guard let name = try addressName(upload), let bytes = try reader.meta.value(name),
@@ -112,6 +119,12 @@ struct ReceiptWriter {
         // Only a push that goes well, or an edit, begins anew.
         if old?.isSecond == true || old.map({ $0.until == 0 }) == true { receipt.isSecond = true }
         try log.setMeta(name, try receipt.sortedJSON())
+        try forgetAddress(of: upload)
+    }
+
+    /// Forgets where an upload went.
+    func forgetAddress(of upload: AssetUpload) throws {
+        let book = ReceiptBook(log.reader, zone: upload.zone, now: 0)
         if let name = try book.addressName(upload) { try log.deleteMeta(name) }
     }
 
@@ -137,10 +150,12 @@ struct ReceiptWriter {
 
     /// Drops the receipts for what was pushed of a record, because the service refused one.
     ///
-    /// - Returns: Whether the files may be uploaded once more.
+    /// - Returns: Whether the files may be uploaded once more. If not, nothing is known of them any more: who
+    ///   asks for another attempt has them uploaded anew.
     func drop(_ change: PendingChange, zone: String) throws -> Bool {
         let receipts = try receipts(of: change, zone: zone)
         guard !receipts.isEmpty, receipts.allSatisfy({ $0.receipt.isSecond != true }) else {
+            for (name, _) in receipts { try log.deleteMeta(name) }
             return false
         }
         for (name, receipt) in receipts {

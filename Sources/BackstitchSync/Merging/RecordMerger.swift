@@ -17,6 +17,7 @@ package struct RecordMerger {
     var reader: TableReader { log.reader }
     var catalog: CatalogSnapshot { log.catalog }
     private var serviceFields: ServiceFields { ServiceFields(log: log) }
+    private var contents: KnownContents { KnownContents(reader.meta) }
     private var incomplete: IncompleteRecords { IncompleteRecords(log: log) }
 
     /// Merges a record that the service has.
@@ -84,7 +85,9 @@ package struct RecordMerger {
     /// names nor their media types.
     private func keepFiles(in fields: inout Fields, of row: RowView) throws {
         let files = fields.filter { !$0.value.assets.isEmpty }
-        guard !files.isEmpty, let current = try row.currentFields else { return }
+        guard !files.isEmpty, let current = try row.currentFields.map(contents.added(to:)) else {
+            return
+        }
         for (field, value) in files {
             if let mine = current[field], ServiceMapping.areSame(mine, value, of: nil) {
                 fields[field] = mine
@@ -149,9 +152,9 @@ package struct RecordMerger {
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }
-        let current = try row.currentFields
+        let current = try row.currentFields.map(contents.added(to:))
         let history = reader.history(of: row)
-        var unsynced = try history.unsynced
+        var unsynced = try history.unsynced.map(contents.added(to:))
         let isForgotten =
             row.flags.contains(.isForgotten) && !prefersLocal
             && !isBehind(server, key, current, unsynced, merge)

@@ -87,22 +87,10 @@ struct ServiceFields {
             let stored = ServiceMapping.storedValue(
                 value, of: attribute.isDeclared ? attribute.schema : nil
             ).value
-            fields[attribute.field] = try withContents(stored)
+            fields[attribute.field] = stored
         }
+        fields = try KnownContents(log.reader.meta).added(to: fields)
         return (fields, table)
-    }
-
-    /// A value whose files have the hashes of their contents, as far as this device knows them: so a file
-    /// that comes back from the service is known for the one that was sent.
-    private func withContents(_ value: RecordValue) throws -> RecordValue {
-        switch value {
-        case .asset(let asset) where asset.content == nil:
-            let content = try log.reader.meta.content(of: asset)?.text
-            return .asset(asset.adding(content: content, serviceChecksum: nil))
-        case .list(let elements) where !value.assets.isEmpty:
-            return .list(try elements.map(withContents))
-        default: return value
-        }
     }
 
     /// Numbers the names that are new, in a fixed order, as far as there are numbers for them.

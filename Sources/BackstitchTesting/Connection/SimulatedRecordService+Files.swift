@@ -9,6 +9,9 @@ public enum TransferFault: Hashable, Sendable {
     case cut(afterBytes: Int)
     /// All bytes arrive, and the answer gets lost; `network` is thrown.
     case lostReply
+    /// The service gets other bytes than were sent, and answers as if they were the right ones. Downloads
+    /// go well.
+    case damaged
     /// The transfer fails with a code before a byte is sent.
     case error(ServiceError.Code)
 }
@@ -38,7 +41,8 @@ extension SimulatedRecordService {
         }
         if case .error(let code) = fault { throw ServiceError(code, "injected") }
         guard let user else { throw ServiceError(.notAuthenticated, "no user is signed in") }
-        let bytes = Array(data)
+        var bytes = Array(data)
+        if fault == .damaged { bytes.append(0xFF) }
         let place = SimulatedFiles.Place(
             user: user, zone: ZoneID(zone.zoneName), recordName: field.recordName,
             fieldName: field.fieldName)

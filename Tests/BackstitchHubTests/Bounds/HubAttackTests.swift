@@ -350,7 +350,7 @@ struct HubAttackTests {
             statuses.append(await Self.put(hub, target, 3_000))
         }
         #expect(statuses == [200, 200, 200, 413, 413, 413])
-        #expect(try await Self.upload(hub, 9) == ["LIMIT_EXCEEDED"])
+        #expect(try await Self.upload(hub, 9) == ["THROTTLED"])
         hub.fixture.advance(
             milliseconds: limits.addressMilliseconds + limits.unusedAssetMilliseconds)
         #expect(try await Self.upload(hub, 9).count == 9)

@@ -114,6 +114,39 @@ import WireCrypto
         next.endServing()
     }
 
+    @Test(arguments: Place.allCases)
+    func `the digest of an upload is that of its bytes, however they came`(place: Place) throws {
+        let kept = try Kept(place)
+        let path = kept.files.partsPath([1])
+        func expect(_ text: String, _ files: any HubFiles) throws {
+            #expect(try files.digest(ofUploadAt: path) == Digest.sha256(Array(text.utf8)))
+            #expect(try files.uploadedBytes(at: path) == text.utf8.count)
+        }
+        func append(_ text: String, at offset: Int, _ files: any HubFiles) throws {
+            try files.append(Array(text.utf8), to: path, at: offset)
+        }
+        try append("0123", at: 0, kept.files)
+        try append("45", at: 4, kept.files)
+        try expect("012345", kept.files)
+        // It is asked for again, goes on, and goes back.
+        try expect("012345", kept.files)
+        try append("67", at: 6, kept.files)
+        try expect("01234567", kept.files)
+        try append("ab", at: 0, kept.files)
+        try append("cdef", at: 2, kept.files)
+        try append("cdef", at: 2, kept.files)
+        try append("xy", at: 4, kept.files)
+        try append("z", at: 6, kept.files)
+        try expect("abcdxyz", kept.files)
+        // The next hub knows nothing of the parts before.
+        try append("0123", at: 0, kept.files)
+        kept.files.endServing()
+        let next = try kept.reopened()
+        try append("4", at: 4, next)
+        try append("5", at: 5, next)
+        try expect("012345", next)
+    }
+
     /// What two hubs are sent whose senders did not hear of the first time.
     @Test(arguments: Place.allCases)
     func `parts of an upload that come to two hubs at once leave it whole`(place: Place)

@@ -38,9 +38,9 @@ extension AssetCalls {
             guard bytesLeft != 0 else { throw WireError.noSpace }
             guard uploads.note(keys, of: user, in: access.partition, limits, now: now) else {
                 throw WireError(
-                    .limitExceeded,
+                    .throttled,
                     "Too many addresses for uploads are given out. Use them, or save the records that "
-                        + "hold the files.")
+                        + "hold the files.", retryAfter: 10)
             }
             for place in places {
                 var row = UploadRow(
