@@ -166,6 +166,7 @@ struct ObservationIndex: Sendable {
                         touched.insert(observation)
                         return true
                     }
+                    return true
                 }
             }
         }
