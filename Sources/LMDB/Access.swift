@@ -91,6 +91,14 @@ package struct Access {
         try mergedCount(statistics(of: database).entries, of: database)
     }
 
+    /// A number of entries that there are at most: each change that waits counts as a new one.
+    ///
+    /// - Complexity: O(*n*) in 64ths of the changes that wait in a journal.
+    package func countLimit(of database: Database) throws(LMDBError) -> Int {
+        let waiting = overlay?.pointee.run(of: database.number).count ?? 0
+        return try statistics(of: database).entries + waiting
+    }
+
     /// The size and shape of a database in the data file, without what waits in a journal.
     ///
     /// - Complexity: O(1)

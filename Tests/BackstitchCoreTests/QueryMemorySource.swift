@@ -153,10 +153,10 @@ final class MemorySource: RowSource {
         }
     }
 
-    func withRow<Result>(
+    func withRow(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result? {
+        _ body: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool? {
         guard let position = positions[[UInt8](key)] else { return nil }
         rowReadCount += 1
         return try rows[position].body.withUnsafeBytes { try body($0) }

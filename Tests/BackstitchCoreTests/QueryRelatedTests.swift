@@ -282,12 +282,16 @@ import Testing
         // Nothing is looked up beforehand with the second.
         var without = PlanningCosts()
         without.relatedBound = 0
+        // Every row is asked whether it refers to what was looked up.
+        var scanning = PlanningCosts()
+        scanning.scanBound = 0
+        scanning.rowCostInScannedRows = 10_000
         for test in Self.lists(number % 3) + Self.related(world, number) {
             let expected = samples.filter(test.holds).map(\.id).sorted()
             let named = RecordQuery(entity: "Sample").where(test.condition)
             for source in sources {
                 for query in [try test.query.lowered(), named] {
-                    let answers = try [nil, PlanningCosts(), without].map {
+                    let answers = try [nil, PlanningCosts(), without, scanning].map {
                         try source.fetch(query, counting: $0).map(\.id)
                     }
                     for answer in answers {
@@ -349,6 +353,50 @@ import Testing
             }.map(\.id)
             #expect(try source.fetch(both).map(\.id) == Array(ordered.prefix(25)))
         }
+    }
+
+    @Test func `a row that many refer to is read once`() throws {
+        let samples = (0..<200).map { number in
+            var sample = Sample(id: EntityID("n\(1000 + number)"))
+            sample.age = number
+            // Two bosses, and one that is not there.
+            sample.boss = EntityID(number % 3 == 0 ? "none" : "n\(1000 + number % 3)")
+            return sample
+        }
+        let sorted = try MemorySource(samples)
+        let found = try sorted.fetch(Query().sorted(by: \.boss, \.age).limit(1))
+        #expect(found.map(\.age) == [0])
+        #expect(sorted.rowReadCount == 200 + 2 + 1)
+        let asked = try MemorySource(samples)
+        let grown = QueryCondition<Sample>().where(\.boss, fulfils: #Predicate { $0.age > 1 })
+        #expect(try asked.fetch(Query().where(.not(grown))).count == 134)
+        #expect(asked.rowReadCount == 200 + 2)
+    }
+
+    @Test func `a scan reads no other rows if those were looked up`() throws {
+        let samples = (0..<200).map { number in
+            var sample = Sample(id: EntityID("n\(1000 + number)"))
+            sample.age = number
+            sample.boss = number % 5 == 0 ? nil : EntityID("n\(1000 + number / 10)")
+            return sample
+        }
+        var costs = PlanningCosts()
+        costs.scanBound = 0
+        let source = try MemorySource(samples)
+        let some = QueryCondition<Sample>().where(\.age, atLeast: 4).where(\.age, lessThan: 17)
+        let query = try Query<Sample>().where(\.boss, fulfils: some).lowered()
+        let plan = try QueryPlan(query, in: source.binding, costs: costs, on: source)
+        #expect(plan.access == .scan(isReversed: false))
+        #expect(plan.explanation.steps.first?.hasPrefix("look up 13 Sample records") == true)
+        #expect(plan.explanation.steps.last == "filter 1 condition")
+        let before = source.rowReadCount
+        var count = 0
+        try QueryExecutor.run(plan, on: source) { _, _ in
+            count += 1
+            return true
+        }
+        #expect(count == 13 * 8)
+        #expect(source.rowReadCount - before == 200)
     }
 
     // MARK: Plans

@@ -7,6 +7,15 @@ import Threading
 
 @testable import BackstitchStore
 
+@Entity private struct Song {
+    static let indexes: [EntityIndex<Song>] = [
+        EntityIndex(.insensitive(\.title)), EntityIndex(.insensitive(\.album)),
+    ]
+    var id = ID()
+    @Attribute(.indexed) var title: String
+    var album: String?
+}
+
 /// Look-ups by one value are not planned. They must answer what planning would.
 @Suite struct PointLookupTests {
     let store: Store
@@ -98,6 +107,53 @@ import Threading
                 ])
         }
         #expect(try store.read(at: before.0) { try $0.fetch(query) } == before.1)
+    }
+
+    @Test func `a look-up without case and accents answers what planning does`() throws {
+        let store = try Store.inMemory(schema: StoreSchema(Song.self))
+        let long = String(repeating: "É", count: 300)
+        let texts = ["Ähre", "ahre", "AHRE", "Ahre ", "", "\0", "e\u{301}", "E", long, long + "x"]
+        try store.write { transaction in
+            for (number, text) in texts.enumerated() {
+                try transaction.save(
+                    Song(id: .init("s\(number)"), title: text, album: number > 5 ? nil : text))
+            }
+        }
+        let before = try store.read { try $0.lastSequence }
+        func found(_ query: Query<Song>) throws -> [String] {
+            try store.read { transaction in
+                let binding = try transaction.types.binding(of: Song.self)
+                let planned = try transaction.reader.plan(query, binding)
+                #expect(
+                    try transaction.reader.quickPlan(query, binding).access == planned.access)
+                var keys: [RecordKey] = []
+                try transaction.reader.visit(planned) { key, _ in
+                    keys.append(try RecordKey.stored(key))
+                }
+                let found = try transaction.fetch(query)
+                #expect(found.map(\.id.key) == keys)
+                return found.map(\.title)
+            }
+        }
+        for text in texts + ["none"] {
+            let title = Query<Song>().where(\.title, is: text, comparing: .insensitive)
+            let album = Query<Song>().where(\.album, is: text, comparing: .insensitive)
+            for query in [title, album, title.limit(2).offset(1), album.limit(1)] {
+                _ = try found(query)
+            }
+        }
+        let query = Query<Song>().where(\.title, is: "ÄHRE", comparing: .insensitive)
+        #expect(try found(query) == ["Ähre", "ahre", "AHRE"])
+        let nobody = Query<Song>().where(\.album, is: nil, comparing: .insensitive)
+        #expect(try found(nobody) == ["e\u{301}", "E", long, long + "x"])
+        try store.write { transaction in
+            try transaction.save(Song(id: .init("new"), title: "Ahré"))
+            try transaction.delete(Song.ID("s1"))
+            #expect(try transaction.fetch(query).map(\.title) == ["Ähre", "AHRE", "Ahré"])
+        }
+        #expect(
+            try store.read(at: before) { try $0.fetch(query).map(\.title) }
+                == ["Ähre", "ahre", "AHRE"])
     }
 
     @Test func `what is no look-up is planned`() throws {

@@ -25,22 +25,11 @@ extension BoundCondition {
     static func membershipTest(_ attribute: AttributeBinding, _ values: [RecordValue]) -> Test {
         let (field, type) = (attribute.field, attribute.type)
         let without = values.contains { attribute.defaultValue.matches(.equal, $0) }
-        let hasNull = values.contains(.null)
-        switch type {
-        case .reference:
-            let keys = SortedBytes(
-                values.compactMap { if case .reference(let key) = $0 { key.bytes } else { nil } })
-            return { row in
-                guard let value = try row.value(of: field) else { return without }
-                return value.storedKey.map { keys.contains($0) } ?? hasNull
-            }
-        default:
-            // Equality of values agrees with hashing but for NaN, which equals nothing.
-            let set = Set(values.filter { $0.matches(.equal, $0) })
-            return { row in
-                guard let value = try row.value(of: field) else { return without }
-                return set.contains(value.stored(as: type))
-            }
+        // Equality of values agrees with hashing but for NaN, which equals nothing.
+        let set = Set(values.filter { $0.matches(.equal, $0) })
+        return { row in
+            guard let value = try row.value(of: field) else { return without }
+            return set.contains(value.stored(as: type))
         }
     }
 }

@@ -8,6 +8,7 @@ struct ConditionBuilder {
     private(set) var steps: [ConditionStep] = []
     private(set) var constants: [UInt8] = []
     private(set) var texts: [TextConstant] = []
+    private(set) var keys: [SortedBytes] = []
     private(set) var tests: [BoundCondition.Test] = []
     let entity: EntityBinding
 
@@ -77,8 +78,7 @@ struct ConditionBuilder {
             if let step = memberStep(attribute, values) { return step }
             return closure(BoundCondition.membershipTest(attribute, values))
         case .membership(.recordKey, let values):
-            let keys = SortedBytes(
-                values.compactMap { if case .reference(let key) = $0 { key.bytes } else { nil } })
+            let keys = SortedBytes(Self.keys(in: values))
             return closure { keys.contains($0.key) }
         default:
             return closure(try BoundCondition.generalTest(for: condition, in: entity))
@@ -180,22 +180,30 @@ struct ConditionBuilder {
     private mutating func memberStep(
         _ attribute: AttributeBinding, _ values: [RecordValue]
     ) -> ConditionStep? {
+        var step = ConditionStep(kind: .integerMember)
         switch attribute.type {
-        case .int16, .int32, .int64: break
+        case .int16, .int32, .int64:
+            let numbers = Set(
+                values.compactMap { if case .int64(let number) = $0 { number } else { nil } })
+            keep(
+                numbers.sorted().flatMap { number in withUnsafeBytes(of: number) { Array($0) } },
+                in: &step)
+            step.count = numbers.count
+        case .reference:
+            step.kind = .referenceMember
+            step.position = keys.count
+            keys.append(SortedBytes(Self.keys(in: values)))
         default: return nil
         }
-        let numbers = Set(
-            values.compactMap { if case .int64(let number) = $0 { number } else { nil } })
-        var step = ConditionStep(kind: .integerMember)
         step.field = attribute.field.rawValue
         if values.contains(.null) { step.outcomes.insert(.null) }
         if values.contains(where: { attribute.defaultValue.matches(.equal, $0) }) {
             step.outcomes.insert(.absent)
         }
-        keep(
-            numbers.sorted().flatMap { number in withUnsafeBytes(of: number) { Array($0) } },
-            in: &step)
-        step.count = numbers.count
         return step
+    }
+
+    private static func keys(in values: [RecordValue]) -> [[UInt8]] {
+        values.compactMap { if case .reference(let key) = $0 { key.bytes } else { nil } }
     }
 }

@@ -9,6 +9,7 @@ final class ConditionProgram: @unchecked Sendable {
     let steps: UnsafeMutablePointer<ConditionStep>
     let constants: UnsafeMutableRawPointer
     let texts: [TextConstant]
+    let keys: [SortedBytes]
     let tests: [Test]
 
     init(_ builder: ConditionBuilder) {
@@ -22,6 +23,7 @@ final class ConditionProgram: @unchecked Sendable {
             constants.copyMemory(from: source, byteCount: bytes.count)
         }
         texts = builder.texts
+        keys = builder.keys
         tests = builder.tests
     }
 
@@ -111,6 +113,11 @@ struct ConditionRunner {
         case .integerMember:
             guard let number = value.storedInt64 else { return Self.nullOutcome(step) }
             return isMember(number, step)
+        case .referenceMember:
+            guard let key = value.storedKey else { return Self.nullOutcome(step) }
+            return program._withUnsafeGuaranteedRef {
+                $0.keys[step.pointee.position].contains(key)
+            }
         case .closure, .recordKey:
             return false
         }

@@ -16,6 +16,8 @@ struct ConditionStep: BitwiseCopyable, Sendable {
         case isNull
         /// Whether the number is one of the sorted numbers among the constants.
         case integerMember
+        /// Whether the reference is to one of a set of records.
+        case referenceMember
         /// The record key against bytes.
         case recordKey
         /// A test that is a closure.
@@ -69,6 +71,6 @@ struct ConditionStep: BitwiseCopyable, Sendable {
     /// The bytes of the constant among the constants; for members, the number of integers.
     var start = 0
     var count = 0
-    /// The position of the closure or text.
+    /// The position of the closure, text or set.
     var position = 0
 }

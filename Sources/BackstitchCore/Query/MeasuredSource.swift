@@ -56,10 +56,10 @@ package struct MeasuredSource<Source: RowSource>: RowSource {
         }
     }
 
-    package func withRow<Result>(
+    package func withRow(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result? {
+        _ body: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool? {
         try count(\.rows)
         return try source.withRow(of: entity, key: key, body)
     }

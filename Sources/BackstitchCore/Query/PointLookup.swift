@@ -8,13 +8,51 @@ package struct PointLookup {
     /// The position of the attribute in the declaration.
     package let position: Int
     package let value: RecordValue
+    /// How texts are compared.
+    package var comparison = TextComparison.exact
+
+    /// The attribute as an index has it that tells the records alone, and the value to look for there; nil if no
+    /// index does.
+    ///
+    /// - Parameter field: That of the attribute.
+    package func indexed(
+        _ field: FieldID, in entity: EntityBinding
+    ) -> (attribute: AttributeBinding, value: RecordValue)? {
+        let attribute =
+            switch comparison {
+            case .exact: entity.attributes.first { $0.field == field }
+            case .insensitive:
+                entity.indexes.first {
+                    $0.parts.count == 1 && $0.parts[0].field == field
+                        && $0.parts[0].derivation == .folded
+                }?.attribute(at: 0, behind: [])
+            }
+        return attribute.flatMap { attribute in
+            attribute.indexed(value).map { (attribute, $0) }
+        }
+    }
+}
+
+extension AttributeBinding {
+    /// A value to look for in the attribute's index, if the entries with it are those of the records that
+    /// have it, unless keys cut it; nil for values of other types, and without an index.
+    fileprivate func indexed(_ value: RecordValue) -> RecordValue? {
+        guard isIndexed || place != nil else { return nil }
+        switch (type, value) {
+        case (.string, .string), (.int16, .int64), (.int32, .int64), (.int64, .int64),
+            (.uuid, .uuid):
+            return value.converted(to: type).map { derivation?.apply($0) ?? $0 }
+        default:
+            return nil
+        }
+    }
 }
 
 /// The one test of a query that has no other and no order, as it was written.
 @usableFromInline
 package enum PointTest {
     case predicate(any StandardPredicateExpression<Bool>, of: PredicateExpressions.VariableID)
-    case equality(AnyKeyPath, RecordValue)
+    case equality(AnyKeyPath, RecordValue, TextComparison)
 }
 
 extension Query {
@@ -25,7 +63,7 @@ extension Query {
             limitCount ?? 1 > 0, offsetCount >= 0
         else { return nil }
         guard let predicate = predicates.first else {
-            return conditions[0].equality.map { .equality($0.keyPath, $0.value) }
+            return conditions[0].equality.map { .equality($0.keyPath, $0.value, $0.comparison) }
         }
         return .predicate(predicate.expression, of: predicate.variable.key)
     }
@@ -74,8 +112,10 @@ package struct PointLookupForms: @unchecked Sendable {
         _ test: PointTest, _ learn: (AnyKeyPath) -> Int?
     ) -> PointLookup? {
         switch test {
-        case .equality(let keyPath, let value):
-            return position(at: keyPath, learn).map { PointLookup(position: $0, value: value) }
+        case .equality(let keyPath, let value, let comparison):
+            return position(at: keyPath, learn).map {
+                PointLookup(position: $0, value: value, comparison: comparison)
+            }
         case .predicate(let expression, let tested):
             guard let form = form(of: expression),
                 let (variable, path, value) = form.parts(of: expression), variable == tested,
@@ -166,27 +206,26 @@ extension QueryPlan {
         _ lookup: PointLookup, of field: FieldID, limit: Int?, offset: Int,
         in entity: EntityBinding
     ) {
-        guard let index = entity.attributes.firstIndex(where: { $0.field == field }) else {
-            return nil
-        }
-        let attribute = entity.attributes[index]
-        guard let access = Self.access(to: lookup.value, of: attribute) else { return nil }
+        guard let access = Self.access(lookup, of: field, in: entity) else { return nil }
         self.init(entity: entity, access: access, limit: limit, offset: offset)
     }
 
-    private static func access(to value: RecordValue, of attribute: AttributeBinding) -> Access? {
-        switch (attribute.type, value) {
-        case (.reference, .reference(let key)):
-            guard attribute.hasInverse, !attribute.isIndexed, !key.isCutInKeys else { return nil }
-            return .referrers(attribute, [key])
-        case (.string, .string), (.int16, .int64), (.int32, .int64), (.int64, .int64),
-            (.uuid, .uuid):
-            guard attribute.isIndexed,
-                let range = KeyRange(.equal, value, type: attribute.type), range.isExact
+    private static func access(
+        _ lookup: PointLookup, of field: FieldID, in entity: EntityBinding
+    ) -> Access? {
+        if case .reference(let key) = lookup.value {
+            guard let attribute = entity.attributes.first(where: { $0.field == field }),
+                attribute.type == .reference, attribute.hasInverse, !attribute.isIndexed,
+                !key.isCutInKeys
             else { return nil }
-            return .index(attribute, [range], isReversed: false)
-        default:
-            return nil
+            return .referrers(attribute, [key])
         }
+        guard let (attribute, value) = lookup.indexed(field, in: entity),
+            let range = KeyRange(
+                .equal, value, type: attribute.type,
+                textBytesMax: attribute.place?.textBytesMax ?? OrderedKey.textBytesMax),
+            range.isExact
+        else { return nil }
+        return .index(attribute, [range], isReversed: false)
     }
 }

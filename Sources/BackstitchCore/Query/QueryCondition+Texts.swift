@@ -7,7 +7,13 @@ extension QueryConditions {
         _ keyPath: any KeyPath<Model, Text> & Sendable, is text: Text,
         comparing comparison: TextComparison
     ) -> Self {
-        tested(keyPath, comparison) { .comparison($0, .equal, .constant(text._recordValue)) }
+        let value = text._recordValue
+        return self.where(
+            QueryCondition(keyPath, equals: value, comparing: comparison) {
+                let name = try Query<Model>.storedAttribute(at: keyPath)
+                return .comparison(
+                    .attribute(comparison.name(of: name)), .equal, .constant(value))
+            })
     }
 
     /// Keeps records whose text differs from another, or is not nil if the other is nil.

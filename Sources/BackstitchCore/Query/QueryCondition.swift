@@ -14,19 +14,24 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
     package let lowered: @Sendable () throws -> Condition
     /// The attribute and the value, if the condition is that they are equal.
     @usableFromInline
-    let equality: (keyPath: any PartialKeyPath<Model> & Sendable, value: RecordValue)?
+    let equality:
+        (
+            keyPath: any PartialKeyPath<Model> & Sendable, value: RecordValue,
+            comparison: TextComparison
+        )?
 
     package init(_ lowered: @escaping @Sendable () throws -> Condition) {
         self.lowered = lowered
         equality = nil
     }
 
-    fileprivate init(
+    init(
         _ keyPath: any PartialKeyPath<Model> & Sendable, equals value: RecordValue,
+        comparing comparison: TextComparison = .exact,
         _ lowered: @escaping @Sendable () throws -> Condition
     ) {
         self.lowered = lowered
-        equality = (keyPath, value)
+        equality = (keyPath, value, comparison)
     }
 
     /// Holds for every record, until it is narrowed.

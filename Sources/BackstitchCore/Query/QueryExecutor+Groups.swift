@@ -49,6 +49,7 @@ extension QueryExecutor {
                 _ = try source.withRow(of: plan.entity.number, key: key) { body in
                     try buffer.add(
                         key: key, steps: steps, leading: leading, fields: fields(body), context)
+                    return true
                 }
             }
             return true

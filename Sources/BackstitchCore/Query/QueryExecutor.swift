@@ -71,10 +71,11 @@ package enum QueryExecutor {
             var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
             let leading = plan.steps.first?.leading
             let sortsByRow = plan.steps.contains { !$0.isKey }
+            // Taken once: each slice counts a reference.
+            let steps = plan.steps[...]
             try matches(plan, on: source, needsBody: sortsByRow) { _, key, body in
                 try buffer.add(
-                    key: key, steps: plan.steps[...], leading: leading, fields: fields(body),
-                    context)
+                    key: key, steps: steps, leading: leading, fields: fields(body), context)
                 return true
             }
             _ = try buffer.visitSorted { key in try window.pass(key, nil, visit) }

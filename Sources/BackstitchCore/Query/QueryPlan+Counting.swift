@@ -12,6 +12,7 @@ extension QueryPlan.Access {
         case .nothing: return 0
         case .records(let keys): return min(keys.count, bound)
         case .scan:
+            if let known = try source.rowCount(of: entity) { return min(known, bound) }
             try source.visitRows(of: entity, within: .all, reversed: false) { _, _ in step() }
         case .index(let attribute, let ranges, _):
             _ = try KeySource.index(attribute, ranges).visit(of: entity, on: source) { _ in step() }

@@ -101,7 +101,8 @@ package struct QueryPlan: Sendable {
     init(scanning query: RecordQuery, in entity: EntityBinding) throws {
         try self.init(query, in: entity, needsRows: true, relating: { _ in [:] }) { planner in
             QueryPlanner.Choice(
-                access: .scan(isReversed: false), ordering: .inMemory, rest: planner.conditions)
+                access: .scan(isReversed: false), ordering: .inMemory,
+                rest: Array(planner.conditions.indices))
         }
     }
 
@@ -141,12 +142,13 @@ package struct QueryPlan: Sendable {
         answered = choice.answered
         estimate = choice.estimate
         lookups = choice.lookups
-        switch choice.rest.count {
-        case 0: filter = nil
-        case 1: filter = choice.rest[0]
-        default: filter = .all(choice.rest)
-        }
-        test = try filter.map { try BoundCondition($0, in: entity) }
+        filter = Self.all(choice.rest.map { planner.conditions[$0] })
+        test = try Self.all(choice.rest.map { planner.asked(at: $0) })
+            .map { try BoundCondition($0, in: entity) }
+    }
+
+    private static func all(_ conditions: [Condition]) -> Condition? {
+        conditions.count > 1 ? .all(conditions) : conditions.first
     }
 
     /// A plan whose access alone gives the answer. Its condition is not told, so that any record

@@ -12,8 +12,8 @@ struct QueryPlanner {
         var ordering: QueryPlan.Ordering
         /// The conditions that the access answers, wholly or in part.
         var answered: [Condition] = []
-        /// The conditions that each row is still asked for.
-        var rest: [Condition]
+        /// The positions of the conditions that each row is still asked for.
+        var rest: [Int]
         /// The entries that the access is known or likely to read; nil if nothing was counted.
         var estimate: Int?
         /// What was looked up for it among related records.
@@ -110,12 +110,11 @@ struct QueryPlanner {
 
     private func choice(of candidate: Candidate) -> Choice {
         let rest = conditions.indices.filter { !candidate.exactPositions.contains($0) }
-            .map { conditions[$0] }
         let access = directed(candidate.access)
         return Choice(
             access: access, ordering: ordering(of: access),
             answered: candidate.positions.map { conditions[$0] }, rest: rest,
-            lookups: candidate.positions.compactMap { related[$0]?.text })
+            lookups: lookups(for: candidate.positions + rest))
     }
 
     func bestByRank(_ candidates: [Candidate]) -> Candidate? {
@@ -172,7 +171,21 @@ struct QueryPlanner {
                 access = .scan(isReversed: first.isReversed)
             }
         }
-        return Choice(access: access, ordering: ordering(of: access), rest: conditions)
+        let rest = Array(conditions.indices)
+        return Choice(
+            access: access, ordering: ordering(of: access), rest: rest,
+            lookups: lookups(for: rest))
+    }
+
+    /// What was looked up for conditions, in words, each once.
+    private func lookups(for positions: [Int]) -> [String] {
+        Set(positions).sorted().compactMap { related[$0]?.text }
+    }
+
+    /// A condition as each row is asked for it: without looking at other rows, if those were found
+    /// beforehand.
+    func asked(at position: Int) -> Condition {
+        related[position]?.membership ?? conditions[position]
     }
 
     /// The access with an index read in the direction of the first step.

@@ -31,22 +31,24 @@ package struct RelatedAttribute: Hashable, Sendable {
 
     /// Appends the ordered key of the attribute, which is that of null if a reference leads nowhere.
     func appendKey(of row: RowBytes, to output: inout ByteBuffer) throws {
-        var key: [UInt8]?
-        func follow(_ row: RowBytes, _ hops: ArraySlice<Hop>) throws {
-            guard let hop = hops.first else {
-                var buffer = ByteBuffer()
-                try attribute.appendKey(of: row.fields, to: &buffer, textBytesMax: .max)
-                key = [UInt8](buffer.bytes)
-                return
-            }
-            guard let target = try row.value(of: hop.reference.field)?.storedKey else { return }
-            try row.requiredContext().withRow(of: hop.target.number, key: target) {
-                try follow($0, hops.dropFirst())
-            }
+        let start = output.count
+        try appendKey(of: row, after: 0, to: &output)
+        if output.count == start { output.append(OrderedKey.null) }
+    }
+
+    /// Appends the ordered key from a row on that some hops lead to, or nothing if the others lead nowhere.
+    private func appendKey(
+        of row: RowBytes, after followed: Int, to output: inout ByteBuffer
+    ) throws {
+        guard followed < hops.count else {
+            return try attribute.appendKey(of: row.fields, to: &output, textBytesMax: .max)
         }
-        try follow(row, hops[...])
-        guard let key else { return output.append(OrderedKey.null) }
-        key.withUnsafeBytes { output.append($0) }
+        guard let target = try row.value(of: hops[followed].reference.field)?.storedKey else {
+            return
+        }
+        try row.requiredContext().withRow(of: hops[followed].target.number, key: target) {
+            try appendKey(of: $0, after: followed + 1, to: &output)
+        }
     }
 }
 

@@ -5,6 +5,8 @@ struct RelatedKeys {
     private let rank: QueryPlanner.Rank
     /// That a record is one of those that the condition can hold for.
     let condition: Condition
+    /// The same, if it means what the condition does and is told by the record itself.
+    let membership: Condition?
     /// How they were found, in words.
     let text: String
 
@@ -55,11 +57,13 @@ struct RelatedKeys {
             return true
         }
         keys = Set(keys).sorted()
+        let condition = Condition.membership(
+            .attribute(attribute.name), keys.map { .reference($0) })
         return RelatedKeys(
             access: keys.isEmpty ? .nothing : .referrers(attribute, keys),
             isExact: !keys.contains(where: \.isCutInKeys),
             rank: keys.count > 1 ? .values : .value,
-            condition: .membership(.attribute(attribute.name), keys.map { .reference($0) }),
+            condition: condition, membership: condition,
             text: text(keys.count, of: target, by: plan))
     }
 
@@ -85,6 +89,7 @@ struct RelatedKeys {
             access: keys.isEmpty ? .nothing : .records(keys.sorted()), isExact: isOne,
             rank: .records,
             condition: .membership(.recordKey, keys.sorted().map { .reference($0) }),
+            membership: nil,
             text: text(count, of: other, by: plan))
     }
 

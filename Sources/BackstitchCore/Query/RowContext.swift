@@ -15,6 +15,7 @@ package final class RowContext {
     private let visitRow: RowVisit?
     private let visitReferrers: ReferrersVisit?
     private let footprint: ReadFootprint?
+    private var others = RelatedRows()
     /// The elements of lists that conditions are asked of at the moment, the outermost first.
     var elements: [RecordValue] = []
 
@@ -28,7 +29,10 @@ package final class RowContext {
     /// A context with the rows of a source, which is kept as long.
     init(_ source: some RowSource) {
         visitRow = { entity, key, use in
-            _ = try source.withRow(of: entity, key: key) { try use($0) }
+            _ = try source.withRow(of: entity, key: key) {
+                try use($0)
+                return true
+            }
         }
         visitReferrers = { entity, attribute, target, use in
             try source.visitReferrers(
@@ -53,17 +57,35 @@ package final class RowContext {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (RowBytes) throws -> Void
     ) throws {
+        switch others.known(of: entity, key) {
+        case .absent: return
+        case .row(let bytes): return try use(bytes, key, body)
+        case .nothing: break
+        }
         guard let visitRow else { throw Self.alone }
         // Whether it is there or not: the answer depends on it.
         footprint?.noteOther(key, of: entity)
+        var isThere = false
+        try visitRow(entity, key) { bytes in
+            isThere = true
+            others.keep(bytes, of: entity, key)
+            try use(bytes, key, body)
+        }
+        if !isThere { others.keep(nil, of: entity, key) }
+    }
+
+    private func use(
+        _ bytes: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer,
+        _ body: (RowBytes) throws -> Void
+    ) throws {
+        guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
+        let row = RowBytes(key: key, fields: fields, context: self)
+        if elements.isEmpty { return try body(row) }
         // The elements belong to the row in front.
         let outer = elements
         elements = []
         defer { elements = outer }
-        try visitRow(entity, key) { bytes in
-            guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
-            try body(RowBytes(key: key, fields: fields, context: self))
-        }
+        try body(row)
     }
 
     /// The number of records that refer to one and fulfil a condition, up to `stop`.

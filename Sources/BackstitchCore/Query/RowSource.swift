@@ -14,6 +14,9 @@ package protocol RowSource: ~Copyable {
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws
 
+    /// About how many rows a visit of all reads, if that is known without reading them.
+    borrowing func rowCount(of entity: EntityNumber) throws -> Int?
+
     /// Visits the entries of an index within a range, in the order of their keys.
     ///
     /// An index holds each record of the entity once, nulls among them, under its effective value.
@@ -43,10 +46,10 @@ package protocol RowSource: ~Copyable {
     ) throws
 
     /// Calls `body` with the packed fields of a row and returns its result; nil if there is none.
-    borrowing func withRow<Result>(
+    borrowing func withRow(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
-        _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result?
+        _ body: (_ body: UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool?
 
     /// What one run of a query reads of other rows than those that it looks at.
     borrowing func makeContext() -> RowContext
@@ -58,4 +61,5 @@ extension RowSource {
 
 extension RowSource where Self: ~Copyable {
     package var footprint: ReadFootprint? { nil }
+    package func rowCount(of entity: EntityNumber) throws -> Int? { nil }
 }

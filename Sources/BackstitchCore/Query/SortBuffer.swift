@@ -49,7 +49,12 @@ struct SortBuffer: ~Copyable {
             return
         }
         let start = data.count
-        for step in steps { try step.append(key: key, fields: fields, context, to: &data) }
+        // In place: a copy of a step counts a dozen references.
+        try steps.withUnsafeBufferPointer { steps in
+            for at in steps.indices {
+                try steps[at].append(key: key, fields: fields, context, to: &data)
+            }
+        }
         let keyStart = data.count
         data.append(key)
         if let after, data.bytes.part(start..<data.count).isAtOrBefore(after) {
@@ -150,7 +155,8 @@ extension UnsafeRawBufferPointer {
     }
 
     /// The eight bytes from a position on, or fewer and zeros, as a number that sorts as they do.
-    fileprivate func leading(from start: Int) -> UInt64 {
+    @inline(__always)
+    func leading(from start: Int) -> UInt64 {
         if start + 8 <= count {
             return UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
         }

@@ -8,20 +8,16 @@ package struct IndexLookup {
     let attribute: AttributeBinding
     let value: RecordValue
 
-    /// - Returns: `nil` if the index does not tell these records alone.
+    /// - Parameter field: That of the attribute that is looked up.
+    /// - Returns: `nil` if no index tells these records alone.
     package init?(
-        _ reader: TableReader, of entity: EntityNumber, _ attribute: AttributeBinding,
-        equals value: RecordValue
+        _ lookup: PointLookup, of field: FieldID, in entity: EntityBinding, _ reader: TableReader
     ) {
-        guard reader.past == nil, attribute.isIndexed else { return nil }
-        switch (attribute.type, value) {
-        case (.string, .string), (.int16, .int64), (.int32, .int64), (.int64, .int64),
-            (.uuid, .uuid):
-            break
-        default: return nil
-        }
-        guard let value = value.converted(to: attribute.type) else { return nil }
-        (self.reader, self.entity, self.attribute, self.value) = (reader, entity, attribute, value)
+        guard reader.past == nil, let (attribute, value) = lookup.indexed(field, in: entity)
+        else { return nil }
+        (self.reader, self.entity, self.attribute, self.value) = (
+            reader, entity.number, attribute, value
+        )
     }
 
     /// Visits those that can be read, by record key, until the closure returns false.
@@ -32,11 +28,15 @@ package struct IndexLookup {
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws -> Bool {
         var prefix = ByteBuffer(capacity: 8 + OrderedKey.byteCountMax)
-        TableKey.appendIndexPrefix(TableKey.indexes, entity, attribute.field, to: &prefix)
+        TableKey.appendIndexPrefix(of: attribute, entity, to: &prefix)
         let valueStart = prefix.count
-        OrderedKey.append(value, type: attribute.type, to: &prefix)
+        let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
+        OrderedKey.append(value, type: attribute.type, to: &prefix, textBytesMax: textBytesMax)
         let bytes = prefix.bytes
-        guard !OrderedKey.isCut(bytes.part(valueStart..<bytes.count), type: attribute.type)
+        guard
+            !OrderedKey.isCut(
+                bytes.part(valueStart..<bytes.count), type: attribute.type,
+                textBytesMax: textBytesMax)
         else { return false }
         let examiner = reader.examiner(of: entity)
         try reader.access.withCursor(in: reader.databases.tables) { cursor in

@@ -62,16 +62,20 @@ struct StoredEntries {
     /// - Parameters:
     ///   - first: Empty for the first entry.
     ///   - end: Nil for all behind it.
+    ///   - readsAhead: Whether values are fetched into the cache before they are visited. Nothing may be written
+    ///     meanwhile.
     /// - Returns: Whether the closure wants to go on.
     static func visit(
         _ access: Access, in database: Database, from first: UnsafeRawBufferPointer,
-        to end: UnsafeRawBufferPointer?, reversed: Bool, _ visit: Visit
+        to end: UnsafeRawBufferPointer?, reversed: Bool, readsAhead: Bool = false,
+        _ visit: Visit
     ) throws -> Bool {
         if end?.isEmpty == true { return true }
         return try access.withCursor(in: database) { cursor in
             guard reversed else {
                 var isThere =
                     first.isEmpty ? try cursor.first() : try cursor.seek(atOrAfter: first)
+                if isThere, readsAhead { return try visitAhead(&cursor, to: end, visit) }
                 while isThere {
                     let key = cursor.key
                     if let end, key.order(end) >= 0 { return true }
@@ -96,4 +100,39 @@ struct StoredEntries {
             return true
         }
     }
+
+    /// Visits the entries from the one on that a cursor stands on, up to but without a key.
+    ///
+    /// Most of the time of a scan is waiting for memory. So some entries are found first, few in the
+    /// beginning, and the memory of all is on its way when the first is visited.
+    private static func visitAhead(
+        _ cursor: inout Cursor, to end: UnsafeRawBufferPointer?, _ visit: Visit
+    ) throws -> Bool {
+        typealias Entry = (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)
+        return try withUnsafeTemporaryAllocation(of: Entry.self, capacity: aheadMax) { entries in
+            var (isThere, size) = (true, 1)
+            while isThere {
+                var count = 0
+                while isThere, count < size {
+                    let key = cursor.key
+                    if let end, key.order(end) >= 0 {
+                        isThere = false
+                        break
+                    }
+                    cursor.prefetchValue()
+                    entries.initializeElement(at: count, to: (key, cursor.value))
+                    count += 1
+                    isThere = try cursor.next()
+                }
+                for at in 0..<count where try !visit(entries[at].key, entries[at].value) {
+                    return false
+                }
+                size = min(2 * size, aheadMax)
+            }
+            return true
+        }
+    }
+
+    /// The most entries that are found before they are visited.
+    private static let aheadMax = 16
 }

@@ -18,6 +18,11 @@ extension TableReader: RowSource {
         }
     }
 
+    package func rowCount(of entity: EntityNumber) throws -> Int? {
+        if past != nil { return nil }
+        return try access.rows(of: entity).map { try access.countLimit(of: $0) } ?? 0
+    }
+
     package func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
         reversed: Bool, readsRows: Bool,
@@ -60,10 +65,10 @@ extension TableReader: RowSource {
         }
     }
 
-    package func withRow<Result>(
+    package func withRow(
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
-        _ body: (_ body: UnsafeRawBufferPointer) throws -> Result
-    ) throws -> Result? {
+        _ body: (_ body: UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool? {
         guard let row = try row(entity, keyBytes: key),
             try isReadable(row, by: examiner(of: entity))
         else { return nil }

@@ -120,7 +120,8 @@ package struct TableReader {
         try lower.withUnsafeBytes { lower in
             func visitRows(to end: UnsafeRawBufferPointer?) throws {
                 _ = try StoredEntries.visit(
-                    access, in: rows, from: lower, to: end, reversed: reversed, visit)
+                    access, in: rows, from: lower, to: end, reversed: reversed,
+                    readsAhead: !access.canWrite, visit)
             }
             guard let upper else { return try visitRows(to: nil) }
             try upper.withUnsafeBytes { try visitRows(to: $0) }

@@ -34,7 +34,7 @@ struct ObservationIndex: Sendable {
     static let recordsMax = 256
 
     /// The last operation that each read saw.
-    private var sequences: [Int: UInt64] = [:]
+    private(set) var sequences: [Int: UInt64] = [:]
     private var reads: [EntityNumber: [Int: Reads]] = [:]
     /// Of those reads that looked at something besides records.
     private var rest: [Int: Rest] = [:]
@@ -58,11 +58,6 @@ struct ObservationIndex: Sendable {
 
     /// The numbers of those who observe.
     var observations: Set<Int> { Set(sequences.keys) }
-
-    /// Whether another index has the same read of an observation.
-    func hasSameRead(of observation: Int, as other: ObservationIndex) -> Bool {
-        sequences[observation] == other.sequences[observation]
-    }
 
     /// Adds what a read looked at.
     ///
@@ -166,6 +161,7 @@ struct ObservationIndex: Sendable {
                         touched.insert(observation)
                         return true
                     }
+                    return true
                 }
             }
         }

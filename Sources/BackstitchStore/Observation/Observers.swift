@@ -11,8 +11,8 @@ final class Observers: Sendable {
     private enum Phase {
         /// It has to read, first or again.
         case due
-        /// It reads; here is what was committed meanwhile.
-        case reading(MailboxContents)
+        /// It reads.
+        case reading
         /// Its read is in the index, with or without somebody who waits for the next.
         case current(CheckedContinuation<Bool, Never>?)
         /// The store was closed, or the task of the observer cancelled.
@@ -21,6 +21,8 @@ final class Observers: Sendable {
 
     private struct State {
         var phases: [Int: Phase] = [:]
+        /// What was committed while observers read. A commit looks at those who read, not at all.
+        var missed: [Int: MailboxContents] = [:]
         var index = ObservationIndex()
         var number = 0
         var mailbox: ChangeMailbox?
@@ -71,6 +73,7 @@ final class Observers: Sendable {
     func close(_ number: Int) {
         let (phase, mailbox) = state.withLock { state -> (Phase?, ChangeMailbox?) in
             let phase = state.phases.removeValue(forKey: number)
+            state.missed[number] = nil
             state.index.remove(number)
             guard state.phases.isEmpty else { return (phase, nil) }
             defer { state.mailbox = nil }
@@ -87,6 +90,7 @@ final class Observers: Sendable {
             state.mailbox = nil
             let phases = Array(state.phases.values)
             state.phases = state.phases.mapValues { _ in .ended }
+            state.missed = [:]
             state.index = ObservationIndex()
             return phases
         }
@@ -132,6 +136,7 @@ final class Observers: Sendable {
         let phase = state.withLock { state -> Phase? in
             guard state.phases[number] != nil else { return nil }
             state.index.remove(number)
+            state.missed[number] = nil
             return state.phases.updateValue(.ended, forKey: number)
         }
         if case .current(let waiting?) = phase { waiting.resume(returning: false) }
@@ -141,14 +146,16 @@ final class Observers: Sendable {
     func begin(_ number: Int) {
         state.withLock { state in
             state.work.runs += 1
-            if case .due = state.phases[number] { state.phases[number] = .reading(.init()) }
+            guard case .due = state.phases[number] else { return }
+            state.phases[number] = .reading
+            state.missed[number] = MailboxContents()
         }
     }
 
     /// Ends a read that failed: the observer stays due.
     func fail(_ number: Int) {
         state.withLock { state in
-            if case .reading = state.phases[number] { state.phases[number] = .due }
+            if state.missed.removeValue(forKey: number) != nil { state.phases[number] = .due }
         }
     }
 
@@ -162,20 +169,19 @@ final class Observers: Sendable {
     /// Ends a read, unless something was committed meanwhile that has to be looked at first.
     private func finish(_ number: Int, _ read: ObservationIndex) -> Bool {
         let missed = state.withLock { state -> [ChangeSet] in
-            guard case .reading(let missed) = state.phases[number] else { return [] }
+            guard let missed = state.missed[number] else { return [] }
             if missed.pending.isEmpty {
                 state.index.insert(read)
+                state.missed[number] = nil
                 state.phases[number] = .current(nil)
             } else {
-                state.phases[number] = .reading(MailboxContents())
+                state.missed[number] = MailboxContents()
             }
             return missed.pending
         }
         for change in missed {
             guard touched(by: change, read).isEmpty else {
-                state.withLock { state in
-                    if case .reading = state.phases[number] { state.phases[number] = .due }
-                }
+                fail(number)
                 return true
             }
         }
@@ -196,22 +202,13 @@ final class Observers: Sendable {
 
     /// Makes the observers due that a change concerns.
     private func take(_ change: ChangeSet) {
-        let index = state.withLock { state -> ObservationIndex in
-            for (number, phase) in state.phases {
-                guard case .reading(var missed) = phase else { continue }
-                missed.add(change)
-                state.phases[number] = .reading(missed)
-            }
-            return state.index
-        }
-        guard !index.isEmpty, !change.sequences.isEmpty || index.needsAllCommits else { return }
-        let numbers = touched(by: change, index)
-        guard !numbers.isEmpty else { return }
+        let reads = concerned(by: change)
+        guard !reads.isEmpty else { return }
         let waiting = state.withLock { state in
-            numbers.compactMap { number -> CheckedContinuation<Bool, Never>? in
+            reads.compactMap { number, sequence -> CheckedContinuation<Bool, Never>? in
                 // It may have gone, or read again meanwhile: then it knows the change.
                 guard case .current(let waiting) = state.phases[number],
-                    index.hasSameRead(of: number, as: state.index)
+                    state.index.sequences[number] == sequence
                 else { return nil }
                 state.index.remove(number)
                 state.phases[number] = .due
@@ -219,6 +216,18 @@ final class Observers: Sendable {
             }
         }
         for continuation in waiting { continuation.resume(returning: true) }
+    }
+
+    /// The observers whose reads a change concerns, with the last operation that each read saw.
+    ///
+    /// The index is held no longer: what changes it next would copy it.
+    private func concerned(by change: ChangeSet) -> [Int: UInt64] {
+        let index = state.withLock { state -> ObservationIndex in
+            for number in state.missed.keys { state.missed[number]?.add(change) }
+            return state.index
+        }
+        guard !index.isEmpty, !change.sequences.isEmpty || index.needsAllCommits else { return [:] }
+        return touched(by: change, index).reduce(into: [:]) { $0[$1] = index.sequences[$1] }
     }
 
     private func touched(

@@ -21,16 +21,13 @@ public struct IncludedRecords<Model: Entity>: Sendable {
         guard case .reference(let key) = reference, found[key] == nil, !missing.contains(key) else {
             return
         }
-        let row = try key.bytes.withUnsafeBytes { bytes in
+        let isFound = try key.bytes.withUnsafeBytes { bytes in
             try reader.withRow(of: binding.number, key: bytes) { body in
-                try binding.decodeIfReadable(body, EntityID<Model>(key: key))
-            } ?? nil
+                found[key] = try binding.decodeIfReadable(body, EntityID<Model>(key: key))
+                return found[key] != nil
+            }
         }
-        guard let row else {
-            missing.insert(key)
-            return
-        }
-        found[key] = row
+        if isFound != true { missing.insert(key) }
     }
 }
 

@@ -17,10 +17,8 @@ extension TypeBinding {
         // What is observed is told by a plan.
         guard reader.footprint == nil, let asked = forms.withLock({ $0.lookup(test, learn) })
         else { return false }
-        let field = layout.fields[asked.position]
-        let attributes = try reader.entityBinding(number).attributes
-        guard let attribute = attributes.first(where: { $0.field == field }),
-            let lookup = IndexLookup(reader, of: number, attribute, equals: asked.value)
+        let entity = try reader.entityBinding(number)
+        guard let lookup = IndexLookup(asked, of: layout.fields[asked.position], in: entity, reader)
         else { return false }
         var (toSkip, toTake) = (offset, limit ?? .max)
         return try lookup.visit { key, body in
