@@ -263,7 +263,10 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         guard let reply = Self.reply(response) else { return .NO }
         defer { MHD_destroy_response(reply) }
         for header in response.headers {
-            MHD_add_response_header(reply, header.name, header.value)
+            // A text that is passed as it is would be copied first.
+            header.name.withCString { name in
+                _ = header.value.withCString { MHD_add_response_header(reply, name, $0) }
+            }
         }
         if closes { MHD_add_response_header(reply, "Connection", "close") }
         return MHD_queue_response(connection, UInt32(response.status), reply)

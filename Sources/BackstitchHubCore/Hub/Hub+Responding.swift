@@ -175,7 +175,7 @@ extension Hub {
     }
 
     func finishedRead(
-        _ response: HubResponse, _ request: HubRequest, _ work: RequestWork
+        _ response: consuming HubResponse, _ request: HubRequest, _ work: RequestWork
     ) throws(WireError) -> HubResponse {
         guard response.byteCount <= configuration.limits.replyBytes else {
             throw WireError(.limitExceeded, "The reply would be too large. Ask for less.")
@@ -191,9 +191,9 @@ extension Hub {
         guard let address = request.address else { return nil }
         let target = address.target
         let (path, endpoint) = try Self.call(of: address)
-        work.limit(milliseconds: configuration.limits.readMilliseconds)
         // Nothing is done for a client that has gone.
         try work.check()
+        work.limit(milliseconds: configuration.limits.readMilliseconds)
         let authentication =
             try request.authentication
             ?? authenticator.admitted(

@@ -59,16 +59,16 @@ struct Replies: Sendable {
 
     /// A response with what all of them have, counted.
     func finished(
-        _ response: HubResponse, of call: String, _ request: HubRequest
+        _ response: consuming HubResponse, of call: String, _ request: HubRequest
     ) -> HubResponse {
         metrics.countRequest(call, status: response.status)
-        return finished(response, isForScripts: request.isForScripts).coded(
-            for: request.headers)
+        complete(&response, isForScripts: request.isForScripts)
+        response.code(for: request.headers)
+        return response
     }
 
-    /// The response with the headers that all have.
-    private func finished(_ response: HubResponse, isForScripts: Bool) -> HubResponse {
-        var response = response
+    /// Adds the headers that all responses have.
+    private func complete(_ response: inout HubResponse, isForScripts: Bool) {
         response.headers.reserveCapacity(Self.usualHeaders)
         func has(_ name: String) -> Bool { response.headers.contains { $0.name == name } }
         if !has(WireHeader.requestUUID) {
@@ -80,7 +80,6 @@ struct Replies: Sendable {
         }
         response.headers.append(contentsOf: Self.forAll)
         if isForScripts { response.headers.append(contentsOf: Self.forScripts) }
-        return response
     }
 
     /// How many headers most replies have.

@@ -38,18 +38,12 @@ enum ReplyCoding {
 }
 
 extension HubResponse {
-    /// The response in the coding that a client with these headers reads best.
-    func coded(for headers: [HubRequest.Header]) -> HubResponse {
-        guard case .bytes(let bytes) = body, bytes.count >= ReplyCoding.byteCountMin else {
-            return self
-        }
-        var response = self
-        response.headers.append(HubRequest.Header("Vary", "Accept-Encoding"))
-        guard ReplyCoding.acceptsGzip(headers), let coded = ReplyCoding.gzip(bytes) else {
-            return response
-        }
-        response.headers.append(HubRequest.Header("Content-Encoding", "gzip"))
-        response.body = .bytes(coded)
-        return response
+    /// Puts the response into the coding that a client with these headers reads best.
+    mutating func code(for headers: [HubRequest.Header]) {
+        guard case .bytes(let bytes) = body, bytes.count >= ReplyCoding.byteCountMin else { return }
+        self.headers.append(HubRequest.Header("Vary", "Accept-Encoding"))
+        guard ReplyCoding.acceptsGzip(headers), let coded = ReplyCoding.gzip(bytes) else { return }
+        self.headers.append(HubRequest.Header("Content-Encoding", "gzip"))
+        body = .bytes(coded)
     }
 }

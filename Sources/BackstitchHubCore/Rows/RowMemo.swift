@@ -9,11 +9,15 @@ final class RowMemo<Row: HubRow & Sendable>: Sendable {
     /// The most rows that are remembered; then all are forgotten.
     private static var rowsMax: Int { 4_096 }
 
-    private struct Entry {
+    private final class Entry: Sendable {
         /// When the bytes were looked up last.
-        var moment: UInt64?
-        var bytes: [UInt8]
-        var row: Row
+        let moment: UInt64?
+        let bytes: [UInt8]
+        let row: Row
+
+        init(moment: UInt64?, bytes: [UInt8], row: Row) {
+            (self.moment, self.bytes, self.row) = (moment, bytes, row)
+        }
     }
 
     private let entries = Locked<[HubKey: Entry]>([:])

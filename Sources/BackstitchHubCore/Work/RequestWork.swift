@@ -88,7 +88,9 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     /// - Throws: ``WorkGivenUp``.
     package func check() throws {
         let ending = ending.load(ordering: .relaxed)
-        if ending == .givenUp || ending == .left && !isWriting || clock() >= deadline {
+        if ending == .givenUp || ending == .left && !isWriting
+            || deadline < .max && clock() >= deadline
+        {
             throw WorkGivenUp()
         }
     }

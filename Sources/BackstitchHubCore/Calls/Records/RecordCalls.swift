@@ -1,5 +1,7 @@
 /// The calls about records: look-up, query and change.
-struct RecordCalls: Sendable {
+///
+/// It is a class because each call takes it along.
+final class RecordCalls: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let assets: any HubFiles
@@ -11,4 +13,15 @@ struct RecordCalls: Sendable {
     let notifier: Notifier
     let sweeper: Sweeper
     let metrics: HubMetrics
+
+    init(
+        configuration: HubConfiguration, storage: any HubStorage, assets: any HubFiles,
+        address: HubAddress, zoneNumbers: ZoneNumbers, uploads: UploadBook, feeds: ListenedFeeds,
+        once: OnceWriter, notifier: Notifier, sweeper: Sweeper, metrics: HubMetrics
+    ) {
+        (self.configuration, self.storage, self.assets) = (configuration, storage, assets)
+        (self.address, self.zoneNumbers, self.uploads) = (address, zoneNumbers, uploads)
+        (self.feeds, self.once, self.notifier) = (feeds, once, notifier)
+        (self.sweeper, self.metrics) = (sweeper, metrics)
+    }
 }
