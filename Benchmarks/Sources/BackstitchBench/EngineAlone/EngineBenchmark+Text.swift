@@ -18,8 +18,10 @@ extension EngineBenchmark {
     /// Full-text search beside SQLite's FTS5: building an index of descriptions of packages, then the best
     /// 20 for words and phrases of many documents, some and few.
     mutating func text() throws {
-        guard let file = options.text else { return }
-        let documents = try Self.documents(in: file)
+        let descriptions = try PackageDescriptions(Self.documentsMax, from: options.text)
+        let documents = descriptions.texts.enumerated().map { number, text in
+            Document(id: .init(String(number + 1_000_001)), title: text.title, body: text.body)
+        }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let index = TextIndex(
             "search", TextSource(Document.self, \.title, \.body, weights: [4, 1]))
@@ -31,6 +33,7 @@ extension EngineBenchmark {
         guard let peer = peer_fts_open(path) else { throw Self.peerFailure }
         defer { peer_fts_close(peer) }
         note("text-documents", Double(documents.count), "")
+        note("text-generated", Double(descriptions.generatedCount), "")
         try build(documents, store, peer)
         for (name, query) in [
             ("word-frequent", "library"), ("word", "calendar"), ("word-rare", "theremin"),
@@ -109,25 +112,5 @@ extension EngineBenchmark {
 
     private static var peerFailure: EngineFailure {
         EngineFailure(description: String(cString: peer_error_message()))
-    }
-
-    /// The descriptions in a file of Debian's (`Translation-en`): the first line, and the rest.
-    private static func documents(in path: String) throws -> [Document] {
-        let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
-        var documents: [Document] = []
-        for paragraph in text.split(separator: "\n\n") where documents.count < documentsMax {
-            var (title, body) = ("", "")
-            for line in paragraph.split(separator: "\n") {
-                if line.hasPrefix("Description-en: ") {
-                    title = String(line.dropFirst("Description-en: ".count))
-                } else if line.hasPrefix(" ") {
-                    body += line == " ." ? "\n" : line.dropFirst() + " "
-                }
-            }
-            documents.append(
-                Document(
-                    id: .init(String(documents.count + 1_000_000)), title: title, body: body))
-        }
-        return documents
     }
 }

@@ -18,7 +18,7 @@ struct EngineBenchmark {
         var directory: String?
         /// The program that runs the hub; without it the part is left out.
         var program: String?
-        /// The descriptions to search; without them the part is left out.
+        /// The file of descriptions to search; nil for those of this machine.
         var text: String?
         var output: String?
     }

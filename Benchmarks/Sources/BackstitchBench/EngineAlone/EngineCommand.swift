@@ -12,7 +12,7 @@ enum EngineCommand {
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
           --text FILE      descriptions of Debian's packages (Translation-en) to search, beside FTS5;
-                           without it there are no figures of a search
+                           those of this machine unless given, and generated ones for what is missing
           --json           writes the figures to the standard output, as a list in JSON
           --output FILE    keeps the same list in a file
         """
