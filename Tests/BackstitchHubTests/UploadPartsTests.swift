@@ -79,8 +79,6 @@ struct UploadPartsTests {
     func counted() async throws {
         var limits = HubLimits()
         limits.uploadsPerUser = 2
-        // For two records with a file each, and an upload.
-        limits.privateDatabaseBytes = 15_000
         let fixture = try await HubFixture(limits: limits)
         try await fixture.makeZones("z")
         for number in 0..<4 {
