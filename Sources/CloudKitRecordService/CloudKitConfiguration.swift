@@ -33,7 +33,7 @@ public struct CloudKitConfiguration: Sendable {
     /// is asked for each request, in the task that makes it. A hub has the trace in its access log.
     public var traceParent: (@Sendable () -> String?)?
     /// The bytes of a file that are sent in one request, to a service that takes parts.
-    package var uploadPartBytes = 8 << 20
+    package var uploadPartBytes = 4 << 20
     /// The limits of one request; by default those of the protocol.
     public var limits = ServiceLimits()
 

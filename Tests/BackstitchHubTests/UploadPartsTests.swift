@@ -79,10 +79,8 @@ struct UploadPartsTests {
     func counted() async throws {
         var limits = HubLimits()
         limits.uploadsPerUser = 2
-        limits.privateDatabaseBytes = 10_000
         let fixture = try await HubFixture(limits: limits)
         try await fixture.makeZones("z")
-        // Each takes half of the space, and the first ones are not forgotten by time.
         for number in 0..<4 {
             let name = "r\(number % 2)"
             let places = UploadRequest(

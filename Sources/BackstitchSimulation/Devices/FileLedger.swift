@@ -5,7 +5,7 @@ import Threading
 /// Watches that the devices on one store send no file whose receipt they have.
 ///
 /// A receipt counts from the answer to the upload until it is used, refused or ended, or until something may
-/// have kept the device from storing it.
+/// have kept the device from storing it or from telling when it ends.
 final class FileLedger: Sendable {
     private struct Place: Hashable {
         var zone: String

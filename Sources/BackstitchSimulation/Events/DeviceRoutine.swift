@@ -169,6 +169,8 @@ struct DeviceRoutine {
     func jumpClock(_ index: Int, to skew: Int64) throws {
         try checks.passClock(index)
         devices[index].home.clock.jump(to: skew)
+        // By the new time, receipts may have ended.
+        devices[index].home.ledger.forget()
         story.note("\(devices[index].name)'s clock jumps to \(skew)")
         story.count(skew >= SimulationScript.farMilliseconds ? .clockFarAhead : .clockJump)
     }
