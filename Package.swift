@@ -178,7 +178,8 @@ let package = Package(
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
-        .target(name: "ChildProcess", path: "Tests/ChildProcess"),
+        .target(
+            name: "ChildProcess", dependencies: ["Terminal"], path: "Tests/ChildProcess"),
         .target(
             name: "PostgreSQLCluster", dependencies: ["ChildProcess"],
             path: "Tests/PostgreSQLCluster"),

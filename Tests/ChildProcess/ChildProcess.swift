@@ -1,11 +1,9 @@
 package import Foundation
 import Glibc
 import Synchronization
+import Terminal
 
 /// A program that runs beside the tests.
-///
-/// Tests have many hundred files open, and `Foundation.Process` of Swift 6.3 reads behind the end of
-/// the list of them when it is long: it copies 256 bytes of each entry's name. So it is not used.
 package final class ChildProcess: Sendable {
     /// How a process ended.
     package enum Ending: Equatable, Sendable {
@@ -40,33 +38,17 @@ package final class ChildProcess: Sendable {
     ) throws -> (identifier: pid_t, output: FileHandle, complaint: FileHandle) {
         let (output, complaint) = (try Self.pipe(), try Self.pipe())
         defer { for end in [output.writing, complaint.writing] { close(end) } }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, output.writing, STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, complaint.writing, STDERR_FILENO)
-        // Threads of Dispatch block signals, and a child would inherit that.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-        var arguments = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        var identifier = pid_t()
-        let code = posix_spawn(
-            &identifier, words[0], &actions, &attributes, &arguments, environ)
-        guard code == 0 else {
+        do {
+            let identifier = try ChildProgram.start(
+                words, output: output.writing, complaint: complaint.writing)
+            return (
+                identifier, FileHandle(fileDescriptor: output.reading, closeOnDealloc: true),
+                FileHandle(fileDescriptor: complaint.reading, closeOnDealloc: true)
+            )
+        } catch {
             for end in [output.reading, complaint.reading] { close(end) }
-            throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EINVAL)
+            throw error
         }
-        return (
-            identifier, FileHandle(fileDescriptor: output.reading, closeOnDealloc: true),
-            FileHandle(fileDescriptor: complaint.reading, closeOnDealloc: true)
-        )
     }
 
     /// The path of a program that is built beside the tests.
@@ -101,14 +83,14 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Whether it runs, for a test that tells why it failed.
+    /// Whether it runs, for a test that tells why it failed; how it ended if it does not, and what it said then.
     package var state: String {
-        ending.withLock { ending in
-            if let ending { return "it has ended, \(ending)" }
-            var info = siginfo_t()
-            let result = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
-            return result == 0 && info.si_signo == SIGCHLD ? "it has ended" : "it runs"
-        }
+        var info = siginfo_t()
+        let result = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
+        if result == 0, info.si_signo != SIGCHLD { return "it runs" }
+        guard let ending = try? wait() else { return "nobody knows" }
+        let words = String(decoding: complaint.readDataToEndOfFile(), as: UTF8.self)
+        return "it has ended, \(ending): \(words)"
     }
 
     private static func pipe() throws -> (reading: Int32, writing: Int32) {

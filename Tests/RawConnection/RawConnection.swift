@@ -31,7 +31,7 @@ package final class RawConnection {
         guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             throw POSIXError(.EINVAL)
         }
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         if var bufferBytes {
             setsockopt(
                 descriptor, SOL_SOCKET, SO_RCVBUF, &bufferBytes,
@@ -51,7 +51,7 @@ package final class RawConnection {
 
     /// Connects to a socket in the file system.
     package init(path: String) throws {
-        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }

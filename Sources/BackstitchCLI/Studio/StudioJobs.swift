@@ -25,37 +25,40 @@ final class StudioJobs: Sendable {
         let complaint: String?
     }
 
-    /// One run of a command.
+    /// One run of a command. One thread at a time uses it.
     private final class Run {
         let kind: String
-        let process = Process()
         let output: FileHandle
         let complaint: FileHandle
         var isStopped = false
+        private let process: pid_t
+        /// How it ended, as `waitpid(2)` tells; nil while it runs.
+        private var ending: Int32?
 
         init(_ kind: String, _ words: [String]) throws {
             self.kind = kind
             output = try Self.file()
             complaint = try Self.file()
-            process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-            process.arguments = words
-            process.environment = ProcessInfo.processInfo.environment.merging(
+            let variables = ProcessInfo.processInfo.environment.merging(
                 [Console.progressVariable: "always"]
             ) { $1 }
-            process.standardInput = FileHandle.nullDevice
-            process.standardOutput = output
-            process.standardError = complaint
-            try Self.withAllSignals { try process.run() }
+            process = try ChildProgram.start(
+                [ChildProgram.own] + words, environment: variables.map { "\($0)=\($1)" },
+                output: output.fileDescriptor, complaint: complaint.fileDescriptor)
         }
 
-        /// Lets the calling thread get every signal meanwhile. A process inherits what the thread that
-        /// starts it holds back, as those of the runtime do, and then nothing ends it but a kill.
-        private static func withAllSignals(_ body: () throws -> Void) rethrows {
-            var (none, before) = (sigset_t(), sigset_t())
-            sigemptyset(&none)
-            sigprocmask(SIG_SETMASK, &none, &before)
-            defer { sigprocmask(SIG_SETMASK, &before, nil) }
-            try body()
+        /// Its exit code, or the number of the signal that ended it; nil while it runs.
+        var exitCode: Int32? {
+            var status: Int32 = 0
+            if ending == nil, waitpid(process, &status, WNOHANG) == process { ending = status }
+            return ending.map { $0 & 0x7F == 0 ? $0 >> 8 & 0xFF : $0 & 0x7F }
+        }
+
+        /// Asks it to end, if it runs.
+        func stop() {
+            guard exitCode == nil else { return }
+            isStopped = true
+            kill(process, SIGTERM)
         }
 
         /// A file without a name, which is gone when it is closed.
@@ -105,7 +108,7 @@ final class StudioJobs: Sendable {
             words.append(target)
         }
         try state.withLock { state in
-            guard state.run?.process.isRunning != true else {
+            guard state.run.map({ $0.exitCode != nil }) ?? true else {
                 throw StudioError(409, "Something runs already. Wait for it, or stop it.")
             }
             state.run = try Run(kind, words)
@@ -115,11 +118,7 @@ final class StudioJobs: Sendable {
 
     /// Ends what runs, if something does.
     func stop() {
-        state.withLock { state in
-            guard let run = state.run, run.process.isRunning else { return }
-            run.isStopped = true
-            run.process.terminate()
-        }
+        state.withLock { $0.run?.stop() }
     }
 
     /// What runs or ran last, as JSON.
@@ -130,11 +129,12 @@ final class StudioJobs: Sendable {
                     kind: nil, running: false, progress: nil, exitCode: nil, stopped: false,
                     result: nil, complaint: nil)
             }
-            let isRunning = run.process.isRunning
+            let exitCode = run.exitCode
+            let isRunning = exitCode == nil
             let said = Run.text(run.complaint)
             return Status(
                 kind: run.kind, running: isRunning, progress: isRunning ? Self.progress(said) : nil,
-                exitCode: isRunning ? nil : run.process.terminationStatus, stopped: run.isStopped,
+                exitCode: exitCode, stopped: run.isStopped,
                 result: isRunning ? nil : Run.text(run.output),
                 complaint: isRunning ? nil : Self.words(said))
         }
