@@ -14,7 +14,7 @@ struct AssetDownload {
     /// How often the content is asked for anew, because an address ended or the bytes were others.
     private static let attemptsMax = 2
     /// The most records that are asked for a content.
-    private static let holdersMax = 20
+    private static let recordsMax = 20
 
     init(
         _ asset: Asset, _ key: ContentKey, _ scope: EngineScope, _ service: any RecordService
@@ -90,12 +90,12 @@ struct AssetDownload {
 
     /// An address of the content, asked for just before it is used.
     private func address() async throws -> ServiceAsset {
-        let holders = try places()
-        for (recordName, fieldName) in holders {
+        for recordName in try recordNames() {
             let results = try await service.lookUpRecords([recordName], in: scope.zone)
             switch results.first {
             case .found(let record)?:
-                if let file = match(record.fields[fieldName]) { return file }
+                let fields = record.fields.sorted { $0.key < $1.key }
+                if let file = fields.lazy.compactMap({ match($0.value) }).first { return file }
             case .failed(let error)?: throw error
             case .notFound?, nil: continue
             }
@@ -103,38 +103,33 @@ struct AssetDownload {
         throw Self.missing
     }
 
-    private func match(_ value: ServiceValue?) -> ServiceAsset? {
+    private func match(_ value: ServiceValue) -> ServiceAsset? {
         switch value {
-        case .asset(let file)?:
+        case .asset(let file):
             guard let found = Asset(file), file.downloadURL != nil else { return nil }
             if found.hasSameContent(as: asset) { return file }
             let content = try? scope.store.assets.content(of: found)
             return content == key ? file : nil
-        case .list(let elements, of: .asset)?:
+        case .list(let elements, of: .asset):
             return elements.lazy.compactMap { match($0) }.first
         default: return nil
         }
     }
 
-    /// The records on the service that hold the content, with the names of their fields.
-    private func places() throws -> [(recordName: String, fieldName: String)] {
+    /// The records that may hold the content on the service: first those that hold it here, then those that
+    /// held it, because the service may not know of that edit yet, or is never to.
+    private func recordNames() throws -> [String] {
         try scope.store.read { transaction in
-            let reader = transaction.reader
-            var places: [(String, String)] = []
-            try ContentStanding(key, reader).visitHolders { place, _, row in
-                guard row.hasChangeTag, let table = reader.catalog.table(place.entity),
-                    let fields = try row.currentFields
-                else { return true }
-                for (field, value) in fields {
-                    let holds = try value.assets.contains { held in
-                        try ContentKey(held) == key || reader.meta.content(of: held) == key
-                    }
-                    guard holds, let attribute = table.attribute(field) else { continue }
-                    places.append((place.key.name.description, attribute.name))
-                }
-                return places.count < Self.holdersMax
+            let standing = ContentStanding(key, transaction.reader)
+            var names: [String] = []
+            func note(_ place: RecordPlace, _ row: RowView) -> Bool {
+                let name = place.key.name.description
+                if row.hasChangeTag, !names.contains(name) { names.append(name) }
+                return names.count < Self.recordsMax
             }
-            return places
+            try standing.visitHolders { place, _, row in note(place, row) }
+            try standing.visitNamers(note)
+            return names
         }
     }
 }

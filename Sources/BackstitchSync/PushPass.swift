@@ -49,7 +49,12 @@ struct PushPass {
             }
             return (outbox, items, pushed, settled, files)
         }
-        try await parkRefused(files.refused)
+        let partial = try await parkRefused(files.refused)
+        if !partial.isSubset(of: wholes) {
+            // What comes later in the log may be the remedy, or has to be parked with them.
+            progress.wholes.formUnion(partial)
+            return try await fold(continues: continues)
+        }
         progress.noteWaiting(files.uploads, records: files.waiting)
         if !settled.isEmpty {
             try await work.session.write { context in
@@ -129,20 +134,33 @@ struct PushPass {
     }
 
     /// Parks the records whose files can't be uploaded.
-    private func parkRefused(_ refused: [(change: PendingChange, reason: String)]) async throws {
-        guard !refused.isEmpty else { return }
-        let parked = try await work.merge { merger, results in
+    ///
+    /// - Returns: The records that were not parked, because they have operations that were not folded.
+    private func parkRefused(
+        _ refused: [(change: PendingChange, reason: String)]
+    ) async throws -> Set<RecordPlace> {
+        guard !refused.isEmpty else { return [] }
+        let wholes = work.progress.wholes
+        let results = try await work.merge { merger, results in
             for (change, reason) in refused {
-                let name = RecordID(entity: change.entityName, key: change.key)
-                try ReceiptWriter(merger.log).forgetRefusals(change)
+                let place = RecordPlace(entity: change.entity, key: change.key)
                 let isParked = try merger.log.marks.park(
                     change.entity, change.key, through: change.through, reason: reason)
-                guard isParked else { continue }
-                results.parked.append(
-                    ParkedRecord(record: name, sequence: merger.log.head, reason: reason))
+                if isParked {
+                    let name = RecordID(entity: change.entityName, key: change.key)
+                    results.parked.append(
+                        ParkedRecord(record: name, sequence: merger.log.head, reason: reason))
+                } else {
+                    results.editedSince.insert(place)
+                }
+                // A record that is folded again is refused for the same reason.
+                if isParked || wholes.contains(place) {
+                    try ReceiptWriter(merger.log).forgetRefusals(change)
+                }
             }
         }
-        work.note(parked)
+        work.note(results)
+        return results.editedSince
     }
 
     // MARK: Requests

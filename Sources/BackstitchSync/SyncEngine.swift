@@ -35,6 +35,8 @@ public actor SyncEngine {
     private var lastCall: EngineMachine.CallID = 0
     /// Takes the steps of a round. It keeps the engine until it has ended.
     private var work: (round: Round.ID, task: Task<Void, Never>)?
+    /// Whether a round runs, or its last request after ``stop()``; transfers go beside it. For tests.
+    package var isInRound: Bool { work != nil }
     private var listener: Task<Void, Never>?
     private var timer: Task<Void, Never>?
 
@@ -42,9 +44,7 @@ public actor SyncEngine {
     package var nextAttemptMilliseconds: Int64? { machine.timerMilliseconds }
 
     /// An engine for a store and a service; it does nothing until it is asked to.
-    public init(
-        store: Store, service: any RecordService, configuration: SyncConfiguration
-    ) {
+    public init(store: Store, service: any RecordService, configuration: SyncConfiguration) {
         scope = EngineScope(store: store, configuration: configuration)
         let service = NotedService(service, scope)
         steps = RoundSteps(SyncSession(scope, service))

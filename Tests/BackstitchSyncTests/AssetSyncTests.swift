@@ -462,6 +462,23 @@ import Testing
         #expect(try phone.engine.parked().map(\.code) == [.assetMissing])
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `a record whose file is gone is pushed or parked with all its operations`() async throws {
+        let cloud = SimulatedCloud()
+        let phone = try device("phone", cloud) { $0.recordsPerPass = 1 }
+        let image = try await add("picture", to: phone)
+        try await phone.save(Photo(id: "p", title: "x", image: image))
+        try await phone.save(Photo(id: "q", title: "y"))
+        // A pass of one record leaves a delete to a later one.
+        try await phone.delete(Photo.ID("p"))
+        try FileManager.default.removeItem(atPath: phone.store.directory.path + "/blobs")
+        let report = try await phone.sync()
+        #expect(report.pushedRecords == 1 && report.recordsWaitingForFiles == 0)
+        #expect(cloud.records(in: scenarioZone).map(\.recordName) == ["q"])
+        #expect(try phone.engine.parked().isEmpty)
+        try await phone.expectSettled()
+    }
+
     @Test func `a content that was changed on the disk is not given to others`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud)
@@ -530,6 +547,18 @@ import Testing
             _ = try await laptop.store.assets.open(image)
         }
         #expect(error?.code == .assetMissing)
+    }
+
+    @Test(arguments: [0, 1])
+    func `a file comes from a record that holds it on the service alone`(kind: Int) async throws {
+        let (laptop, image) = try await pulled(Self.clouds[kind])
+        try await laptop.store.write(isLocalOnly: true) { transaction in
+            try transaction.save(Photo(id: "q", title: "mine", image: image))
+            _ = try transaction.delete(Photo.ID("p"))
+        }
+        #expect(try await text(try photo("q", on: laptop).image, on: laptop) == "picture")
+        try await laptop.store.assets.collect(addedBefore: .distantFuture)
+        #expect(try laptop.store.assets.isHere(image))
     }
 
     @Test func `calls for the same content wait for one download`() async throws {

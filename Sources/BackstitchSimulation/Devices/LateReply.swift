@@ -4,6 +4,8 @@ import Backstitch
 struct LateReply: Sendable {
     let held: HeldRequest
     let engine: SyncEngine
+    /// Whether a round waits for it, which keeps the turn; a transfer of a file looks up records without it.
+    let isOfRound: Bool
     /// Before which step it comes.
     var step = 0
 

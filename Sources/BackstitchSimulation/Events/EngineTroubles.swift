@@ -66,7 +66,8 @@ final class EngineTroubles {
             return try await routine.endExchange(of: device, await call.value)
         }
         let late = LateReply(
-            held: held, engine: device.engine, step: story.step + trouble.replySteps)
+            held: held, engine: device.engine, isOfRound: await device.engine.isInRound,
+            step: story.step + trouble.replySteps)
         defer { if !lateReplies.contains(where: { $0.held === held }) { held.open() } }
         switch trouble.kind {
         case .replace, .hang:
@@ -102,7 +103,8 @@ final class EngineTroubles {
         devices[index].take(device.anotherEngine())
         devices.exchanging.remove(index)
         let connection = devices[index].connection
-        let comesNow = trouble.replySteps == 0
+        // Other processes need not wait for what has no turn.
+        let comesNow = trouble.replySteps == 0 || !late.isOfRound
         if comesNow {
             connection.setInterlude(at: trouble.replyRequest) { await late.deliver() }
         } else {
@@ -207,7 +209,9 @@ final class EngineTroubles {
         story.count(.engineMoved)
         try await stop(device, call, late)
         devices[index].take(device.anotherEngine())
-        try await expectStandby(devices[other].engine, on: [index, other], late)
+        if late.isOfRound {
+            try await expectStandby(devices[other].engine, on: [index, other], late)
+        }
         await late.deliver()
         devices.exchanging.remove(index)
         guard devices[other].store.directory == device.store.directory, devices.mayExchange(other)

@@ -98,19 +98,30 @@ package struct ContentStanding {
     package func visitHolders(
         _ visit: (RecordPlace, Asset, RowView) throws -> Bool
     ) throws {
-        var seen: Set<RecordPlace> = []
-        for key in try keys {
-            var goesOn = true
-            try ContentReferences(reader).visit(key) { sequence in
-                guard let (place, row) = try record(of: sequence), !row.isDeleted,
-                    seen.insert(place).inserted, let fields = row.fields
-                else { return seen.count < Self.operationsMax }
-                var found: Asset?
-                fields.visitAssets { if ContentKey($0) == key { found = found ?? $0 } }
-                if let found { goesOn = try visit(place, found, row) }
-                return goesOn && seen.count < Self.operationsMax
+        let keys = try self.keys
+        try visitNamers { place, row in
+            guard !row.isDeleted, let fields = row.fields else { return true }
+            var found: Asset?
+            fields.visitAssets { asset in
+                guard found == nil, let key = ContentKey(asset), keys.contains(key) else { return }
+                found = asset
             }
-            guard goesOn else { return }
+            return try found.map { try visit(place, $0, row) } ?? true
+        }
+    }
+
+    /// Visits the records that hold the content now or held it in an operation of the log, each once, until
+    /// the closure returns false.
+    package func visitNamers(_ visit: (RecordPlace, RowView) throws -> Bool) throws {
+        var seen: Set<RecordPlace> = []
+        var goesOn = true
+        for key in try keys where goesOn {
+            try ContentReferences(reader).visit(key) { sequence in
+                guard let (place, row) = try record(of: sequence), seen.insert(place).inserted
+                else { return true }
+                goesOn = try visit(place, row) && seen.count < Self.operationsMax
+                return goesOn
+            }
         }
     }
 
