@@ -24,6 +24,7 @@ struct PushPass {
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
         let (zone, now) = (work.scope.zoneName, work.scope.clock.milliseconds)
+        let contents = work.store.assets.folder
         let (outbox, items, pushed, settled, files) = try work.store.read { transaction in
             let reader = transaction.reader
             var files = WaitingFiles(ReceiptBook(reader, zone: zone, now: now))
@@ -42,6 +43,7 @@ struct PushPass {
                 items.append(item)
                 pushed.append(change)
             }
+            try files.keepSources(reader, contents)
             let isReady = items.map { files.isReady($0) }
             if isReady.contains(false) {
                 items = zip(items, isReady).filter(\.1).map(\.0)

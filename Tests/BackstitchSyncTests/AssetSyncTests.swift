@@ -309,6 +309,25 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test(arguments: [0, 1])
+    func `a file that is not here can be given to another record`(kind: Int) async throws {
+        let cloud = Self.clouds[kind]
+        let (laptop, image) = try await pulled(cloud)
+        try await laptop.store.write { transaction in
+            try transaction.save(Photo(id: "q", title: "moved", image: image))
+            _ = try transaction.delete(Photo.ID("p"))
+        }
+        let report = try await laptop.sync()
+        #expect(report.pushedRecords == 2)
+        #expect(try laptop.engine.parked().isEmpty)
+        cloud.collectFiles()
+        #expect(cloud.records(in: scenarioZone).map(\.recordName) == ["q"])
+        let tablet = try device("tablet", cloud)
+        try await tablet.sync()
+        #expect(try await text(try photo("q", on: tablet).image, on: tablet) == "picture")
+        try await laptop.expectSettled()
+    }
+
     @Test func `an upload that was cut goes on where it stopped`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud)

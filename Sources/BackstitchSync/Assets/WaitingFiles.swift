@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchLog
+import BackstitchStore
 
 /// The records of a pass that are not pushed yet, because files of theirs are not on the service, or
 /// records that they need wait for that.
@@ -48,13 +49,30 @@ struct WaitingFiles {
         return isReady
     }
 
-    /// Whether an item needs no record that waits; notes it as waiting otherwise.
+    /// Has the edits wait of the records that have on the service what is to be uploaded and is not on this
+    /// device: with an edit pushed before that, nobody would have it any more.
+    mutating func keepSources(_ reader: TableReader, _ folder: ContentFolder) throws {
+        for upload in uploads {
+            guard let key = ContentKey(upload.asset),
+                try reader.meta.content(of: upload.asset).map(folder.holds) != true
+            else { continue }
+            try ContentStanding(key, reader).visitNamers { place, row in
+                if row.isDirty, row.hasChangeTag { waiting.insert(place.key.name.description) }
+                return true
+            }
+        }
+    }
+
+    /// Whether neither an item waits nor a record that it needs; notes it as waiting otherwise.
     ///
     /// Items come after what they need, as records are saved after those that they refer to; one that
     /// comes before is refused by the service, and pushed when the other has arrived.
     mutating func isReady(_ item: PushItem) -> Bool {
-        guard !waiting.isEmpty, !item.requires.isDisjoint(with: waiting) else { return true }
-        waiting.insert(item.modification.recordName)
+        let name = item.modification.recordName
+        guard waiting.contains(name) || !item.requires.isDisjoint(with: waiting) else {
+            return true
+        }
+        waiting.insert(name)
         return false
     }
 }
