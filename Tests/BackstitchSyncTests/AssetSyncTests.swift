@@ -481,7 +481,7 @@ import Testing
         #expect(try phone.engine.parked().map(\.code) == [.assetMissing])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a record whose file is gone is pushed or parked with all its operations`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud) { $0.recordsPerPass = 1 }

@@ -162,7 +162,7 @@ import Threading
         #expect(reader.waitingRecords > 5)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `who opens and closes doesn't wait for a process that is about to commit`() throws {
         let environment = try fixture.openJournaled(patient)
         for number in 0..<10 { try environment.save(["a": "\(number)"]) }
@@ -299,7 +299,7 @@ import Threading
         #expect(environment.waitingRecords == 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a pause lets the records be applied`() async throws {
         var limits = JournalLimits.eager(apply: 1_000, inBackground: true)
         limits.idleMilliseconds = 5
@@ -309,7 +309,7 @@ import Threading
         #expect(try environment.entries().count == 10)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
+    @Test(.timeLimit(.minutes(10)), arguments: [false, true])
     func `records are applied to a map that was too small for them`(
         atClosing: Bool
     ) async throws {
@@ -476,7 +476,7 @@ import Threading
         #expect(waiting == ["0", "1", "2", "3", "4"])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `commits that become records are told to those who watch`() async throws {
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
@@ -497,7 +497,7 @@ import Threading
     }
 
     /// The system tells of the write of a record, but that is before others can see the commit.
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(10)))
     func `a commit is told to those who watch once they can see it`() async throws {
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
