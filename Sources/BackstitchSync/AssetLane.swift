@@ -344,8 +344,8 @@ actor AssetLane: AssetProvider {
 
     /// Finds out why the service has other bytes than a content's name says.
     ///
-    /// - Throws: `assetMissing` if the file here has them too: it is moved away, so that nobody gets it.
-    ///   Otherwise `serviceUnavailable`: the file is good, and is sent anew to another address.
+    /// - Throws: `assetMissing` if the file on this device is not what its name says; it is moved away.
+    ///   `serviceUnavailable` if the file is good; it is then sent again, to another address.
     private func refute(_ content: ContentKey, of upload: AssetUpload) async throws {
         if try ContentFolder.hash(ofFileAt: folder.path(content)).key != content {
             try await store.assets.setAside(content)

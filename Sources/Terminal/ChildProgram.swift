@@ -18,7 +18,8 @@ package enum ChildProgram {
     ///   - environment: Names and values, with `=` between them; nil for those of this process.
     ///   - output: Where it writes to.
     ///   - complaint: Where its standard error goes.
-    /// - Returns: Its number. It is this process's until somebody has waited for it.
+    /// - Returns: Its process number. Wait for it (`waitpid`), and send no signal after that: the system may
+    ///   give the number to another process.
     /// - Throws: `POSIXError`.
     package static func start(
         _ words: [String], environment: [String]? = nil, output: Int32, complaint: Int32

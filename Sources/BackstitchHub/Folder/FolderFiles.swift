@@ -340,7 +340,7 @@ package final class FolderFiles: HubFiles {
     }
 }
 
-/// An upload that nobody else has until all who have it let go of it.
+/// The open file of an upload, which is locked. Closing it lets the next part in, so the last holder does that.
 private struct OpenUpload {
     let descriptor: Int32
     var count = 1

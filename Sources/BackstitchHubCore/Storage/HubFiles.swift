@@ -98,8 +98,8 @@ package protocol HubFiles: Sendable {
     /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.
     func append(_ part: [UInt8], to path: String, at offset: Int) throws
 
-    /// The SHA-256 of an upload that came in parts, all of which are on disk then. It is read a part at a time
-    /// where it is not known.
+    /// The SHA-256 of an upload that came in parts. All parts are on disk when this returns. If the digest is
+    /// not known from the parts, the file is read in pieces.
     func digest(ofUploadAt path: String) throws -> [UInt8]
 
     /// Removes an upload; nothing happens if it is not there.

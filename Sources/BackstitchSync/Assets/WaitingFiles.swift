@@ -49,8 +49,9 @@ struct WaitingFiles {
         return isReady
     }
 
-    /// Has the edits wait of the records that have on the service what is to be uploaded and is not on this
-    /// device: with an edit pushed before that, nobody would have it any more.
+    /// Holds back edits of records whose file another record is to get, if the file is not on this device.
+    ///
+    /// The service has the only copy then, and an edit could remove it before it is uploaded again.
     mutating func keepSources(_ reader: TableReader, _ folder: ContentFolder) throws {
         for upload in uploads {
             guard let key = ContentKey(upload.asset),
