@@ -56,6 +56,7 @@ let package = Package(
         .library(name: "BackstitchRepair", targets: ["BackstitchRepair"]),
         .library(name: "BackstitchTesting", targets: ["BackstitchTesting"]),
         .library(name: "BackstitchHub", targets: ["BackstitchHub"]),
+        .library(name: "BackstitchHubBucket", targets: ["BackstitchHubBucket"]),
         .library(name: "BackstitchHubPostgreSQL", targets: ["BackstitchHubPostgreSQL"]),
         .library(name: "CloudKitRecordService", targets: ["CloudKitRecordService"]),
         .executable(name: "backstitch", targets: ["BackstitchCLI"]),
@@ -95,6 +96,11 @@ let package = Package(
                 "WireCrypto",
             ],
             exclude: ["OpenAPI", "BOUNDS.md"]),
+        .target(
+            name: "BackstitchHubBucket",
+            dependencies: [
+                "BackstitchHub", "BackstitchHubCore", "CCurl", "Threading", "WireCrypto",
+            ]),
         .target(
             name: "BackstitchHubPostgreSQL",
             dependencies: ["BackstitchHub", "BackstitchHubCore", "CPostgreSQL", "Threading"]),
@@ -158,8 +164,9 @@ let package = Package(
             name: "BackstitchCLI",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
-                "BackstitchHubCore", "BackstitchHubPostgreSQL", "BackstitchLog",
-                "BackstitchRepair", "BackstitchSimulation", "BackstitchStore", "BackstitchStudio",
+                "BackstitchHubBucket", "BackstitchHubCore", "BackstitchHubPostgreSQL",
+                "BackstitchLog", "BackstitchRepair", "BackstitchSimulation", "BackstitchStore",
+                "BackstitchStudio",
                 "BackstitchSync", "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
@@ -170,10 +177,11 @@ let package = Package(
         .testTarget(
             name: "BackstitchHubTests",
             dependencies: [
-                "BackstitchHub", "BackstitchHubCore", "Backstitch", "CloudKitRecordService",
-                "BackstitchCore",
+                "BackstitchHub", "BackstitchHubBucket", "BackstitchHubCore", "Backstitch",
+                "CloudKitRecordService", "BackstitchCore",
                 "BackstitchSimulation", "BackstitchSync", "BackstitchViews", "BackstitchTesting",
-                "BackstitchHubPostgreSQL", "CloudKitWire", "CrashStates", "CZlib", "LMDB",
+                "BackstitchHubPostgreSQL", "CFaults", "CloudKitWire", "CrashStates", "CZlib",
+                "LMDB",
                 "PostgreSQLCluster", "RawConnection", "Threading", "WireCrypto",
             ]),
         .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),

@@ -22,8 +22,17 @@ done
 
 binary=${BACKSTITCH_BINARY:-}
 if [ -z "$binary" ]; then
-    options=(-c release --product backstitch --static-swift-stdlib --scratch-path "$root/.build/static")
-    swift build "${options[@]}"
+    # The hashes of modules that the compiler would write into the program differ now and then where its code does not,
+    # and the table of symbols has names of temporary files, with which the linker would identify the program.
+    options=(-c release --product backstitch --static-swift-stdlib --scratch-path "$root/.build/static"
+        -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
+        -Xlinker --strip-all)
+    # Some decisions of the compiler depend on where its memory lies, and on the order of its sets, which has a random
+    # seed. Both are the same each time.
+    export SWIFT_DETERMINISTIC_HASHING=1
+    fixed=()
+    if setarch --addr-no-randomize true 2>/dev/null; then fixed=(setarch --addr-no-randomize); fi
+    ${fixed[@]+"${fixed[@]}"} swift build "${options[@]}"
     binary=$(swift build "${options[@]}" --show-bin-path)/backstitch
 fi
 

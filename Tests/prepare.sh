@@ -3,8 +3,8 @@
 # for the store, for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib, and libpq for
 # hubs that share a database.
 #
-# With --browser also a browser and what drives it. With --all also what the longer checks need: a
-# PostgreSQL server, tools that make and check packages, and that look at figures, and the browser.
+# With --browser also a browser and what drives it, with --bucket a stand-in for Amazon S3. With --all also what the longer checks need: a
+# PostgreSQL server, tools that make and check packages, and that look at figures, and both of these.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../.build/python
@@ -27,17 +27,19 @@ tool() {
 }
 case "$more" in
 '') ;;
---all | --browser)
+--all | --browser | --bucket)
     tool python3 python3
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
-    tool chromium chromium
-    tool chromedriver chromium-driver
     ;;
 *)
-    echo "There is no option '$more'. Give --browser, --all, or none." >&2
+    echo "There is no option '$more'. Give --browser, --bucket, --all, or none." >&2
     exit 2
     ;;
 esac
+if [ "$more" = --all ] || [ "$more" = --browser ]; then
+    tool chromium chromium
+    tool chromedriver chromium-driver
+fi
 if [ "$more" = --all ]; then
     tool dh debhelper
     tool lintian lintian
@@ -66,8 +68,10 @@ if [ -n "$missing" ]; then
     $sudo apt-get install -y --no-install-recommends $missing ||
         { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; }
 fi
-if [ -n "$more" ]; then
-    # What drives a browser, of pinned versions, for these checks alone.
-    "$python/bin/python" -c 'import selenium' 2>/dev/null ||
-        { python3 -m venv "$python" && "$python/bin/pip" install --quiet -r "$here/browser/requirements.txt"; }
-fi
+# Packages of pinned versions, for these checks alone.
+packages() {
+    "$python/bin/python" -c "import $1" 2>/dev/null ||
+        { python3 -m venv "$python" && "$python/bin/pip" install --quiet -r "$here/$2/requirements.txt"; }
+}
+if [ "$more" = --all ] || [ "$more" = --browser ]; then packages selenium browser; fi
+if [ "$more" = --all ] || [ "$more" = --bucket ]; then packages moto bucket; fi

@@ -8,7 +8,6 @@
 @_exported public import enum BackstitchCore.AttributeType
 @_exported public import protocol BackstitchCore.AttributeConvertible
 @_exported public import protocol BackstitchCore.AttributeValue
-@_exported public import enum BackstitchCore.DeleteRule
 @_exported public import protocol BackstitchCore.Entity
 @_exported public import struct BackstitchCore.EntityID
 @_exported public import struct BackstitchCore.EntityIndex
@@ -16,12 +15,10 @@
 @_exported public import protocol BackstitchCore.EnumAttributeValue
 @_exported public import struct BackstitchCore.GeoLocation
 @_exported public import protocol BackstitchCore.OrderedAttributeValue
-@_exported public import enum BackstitchCore.PositionKey
+@_exported public import struct BackstitchCore.PositionKey
 @_exported public import struct BackstitchCore.StoreSchema
-@_exported public import protocol BackstitchCore.TextAttributeValue
 @_exported public import enum BackstitchCore.TextComparison
 @_exported public import struct BackstitchCore.ToMany
-@_exported public import struct BackstitchCore.Upcaster
 
 // MARK: Stores
 
@@ -29,17 +26,13 @@
 @_exported public import struct BackstitchLog.ChangeSet
 @_exported public import struct BackstitchCore.MonitorEvent
 @_exported public import enum BackstitchCore.RetentionPolicy
-@_exported public import struct BackstitchSync.AssetDownloadPolicy
 @_exported public import class BackstitchStore.AssetReader
-@_exported public import struct BackstitchStore.AssetUsage
-@_exported public import struct BackstitchStore.AssetVerification
 @_exported public import class BackstitchStore.AssetWriter
 @_exported public import struct BackstitchStore.DataMigration
 @_exported public import class BackstitchStore.Store
 @_exported public import struct BackstitchStore.StoreAssets
 @_exported public import protocol BackstitchCore.StoreClock
 @_exported public import struct BackstitchStore.StoreConfiguration
-@_exported public import struct BackstitchStore.StoreMigrations
 @_exported public import struct BackstitchLog.StoreError
 @_exported public import struct BackstitchLog.SystemClock
 @_exported public import struct BackstitchStore.WorkProgress
@@ -54,21 +47,16 @@
 
 // MARK: Queries
 
-@_exported public import protocol BackstitchCore.DateAttributeValue
 @_exported public import struct BackstitchCore.DatePeriod
 @_exported public import struct BackstitchCore.GroupKeys
-@_exported public import struct BackstitchCore.QuerySection
 @_exported public import struct BackstitchCore.SectionedQuery
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
 @_exported public import protocol BackstitchCore.QueryConditions
-@_exported public import struct BackstitchCore.QueryCount
 @_exported public import struct BackstitchCore.QueryAggregate
 @_exported public import struct BackstitchCore.QueryCursor
 @_exported public import struct BackstitchCore.QueryError
 @_exported public import struct BackstitchStore.QueryPage
-@_exported public import struct BackstitchStore.IncludedRecords
-@_exported public import struct BackstitchStore.IncludedReferrers
 
 // MARK: Records without their Swift types
 
@@ -100,7 +88,6 @@
 // MARK: Synchronisation
 
 @_exported public import struct BackstitchSync.AccountStores
-@_exported public import enum BackstitchSync.OperationProgress
 @_exported public import struct BackstitchSync.OutboxCounts
 @_exported public import struct BackstitchSync.ParkedRecord
 @_exported public import struct BackstitchSync.PendingRecord
@@ -113,7 +100,6 @@
 @_exported public import struct BackstitchSync.SyncError
 @_exported public import struct BackstitchSync.SyncNotification
 @_exported public import struct BackstitchSync.SyncReport
-@_exported public import struct BackstitchSync.SyncSelection
 @_exported public import enum BackstitchSync.SyncStatus
 @_exported public import enum BackstitchCore.SyncTrigger
 

@@ -105,7 +105,7 @@ public macro Relationship<Target: Entity, Reference: RecordReference>(
 ///
 /// Without a rule the reference becomes nil, so a reference that is not optional needs one.
 @attached(peer)
-public macro Relationship(onDelete rule: DeleteRule) =
+public macro Relationship(onDelete rule: AttributeSchema.DeleteRule) =
     #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
 /// Not available: the delete rule is written at the reference, and the inverse at the to-many.
@@ -116,7 +116,7 @@ public macro Relationship(onDelete rule: DeleteRule) =
 )
 @attached(peer)
 public macro Relationship<Target, Reference>(
-    deleteRule rule: DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
+    deleteRule rule: AttributeSchema.DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
 ) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
 /// Computes a to-many property; `@Entity` expands `@Relationship(inverse:)` to it.

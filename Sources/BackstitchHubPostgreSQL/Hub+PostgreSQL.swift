@@ -10,9 +10,12 @@ extension Hub {
     ///   - database: Where it is; see ``PostgreSQLAddress/migrate()``.
     ///   - folder: The folder of the records' files, which is made if it does not exist. Hubs that
     ///     share the database share this folder too.
+    ///   - store: Where new files go, if not to the folder. Hubs share it, and the folder only if what comes
+    ///     of one upload may come to several of them.
     /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
     public convenience init(
         storage database: PostgreSQLAddress, files folder: String,
+        in store: HubFileStore? = nil,
         configuration: HubConfiguration = HubConfiguration()
     ) async throws {
         guard !Hub.isHub(at: folder) else {
@@ -29,7 +32,9 @@ extension Hub {
         do {
             try await self.init(
                 storage: storage,
-                files: FolderFiles(folder: folder + "/assets", of: folder, isShared: true),
+                files: store.files(
+                    over: FolderFiles(folder: folder + "/assets", of: folder, isShared: true),
+                    configuration),
                 configuration: configuration, machine: .system)
         } catch {
             storage.close()
@@ -42,12 +47,16 @@ extension PostgreSQLAddress {
     /// Checks all rows of the hub in a database, without changing them, and whether its files are there.
     /// Hubs may serve it meanwhile.
     ///
-    /// - Parameter readsFiles: Whether all files are read as well, to compare them with their checksums.
+    /// - Parameters:
+    ///   - store: Where hubs keep files, if not in the folder. It is asked for each of them.
+    ///   - readsFiles: Whether all files are read as well, to compare them with their checksums.
     /// - Throws: A failure whose message says what to do if the database is away, or has no hub.
-    public func diagnose(files folder: String, readsFiles: Bool = false) throws -> HubDiagnosis {
+    public func diagnose(
+        files folder: String, in store: HubFileStore? = nil, readsFiles: Bool = false
+    ) throws -> HubDiagnosis {
         let storage = try PostgreSQLHubStorage(self, clock: .system, limits: HubLimits())
         defer { storage.close() }
-        let files = try FolderFiles(folder: folder + "/assets")
+        let files = try store.files(over: FolderFiles(folder: folder + "/assets"))
         var diagnosis = try HubDiagnosis(of: storage, files)
         if readsFiles { try diagnosis.readFiles(of: storage, files) }
         return diagnosis

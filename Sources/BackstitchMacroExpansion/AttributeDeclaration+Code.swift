@@ -63,7 +63,7 @@ extension AttributeDeclaration {
 
     /// Reads the attribute.
     func read(at position: String) -> String {
-        let label = isEmbedded ? "embedded: " : ""
+        let label = isEmbedded ? "embedded: " : isExternal ? "external: " : ""
         let fallback = defaultValue.map { ", default: " + stored($0, isOptional: false) } ?? ""
         return "fields.read(\(label)\(storedType).self, at: \(position)\(fallback))\(content)"
     }
@@ -72,7 +72,9 @@ extension AttributeDeclaration {
     func readPart(at position: String) -> String {
         if isOptional { return read(at: position) }
         let given = "value()?.\(identifier)"
-        let label = isEmbedded ? "embedded: " : defaultValue == nil ? "part: " : ""
+        let label =
+            isEmbedded
+            ? "embedded: " : isExternal ? "external: " : defaultValue == nil ? "part: " : ""
         let fallback =
             defaultValue.map { stored("\(given) ?? \($0)", isOptional: false) }
             ?? stored(codedType == nil ? given : "(\(given))", isOptional: true)
@@ -83,7 +85,8 @@ extension AttributeDeclaration {
     /// Writes the attribute.
     func write(at position: String) -> String {
         let value = stored("self.\(identifier)", isOptional: isOptional)
-        return "try fields.write(\(isEmbedded ? "embedded: " : "")\(value), at: \(position))"
+        let label = isEmbedded ? "embedded: " : isExternal ? "external: " : ""
+        return "try fields.write(\(label)\(value), at: \(position))"
     }
 }
 

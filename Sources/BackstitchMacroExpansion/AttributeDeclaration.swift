@@ -26,6 +26,8 @@ struct AttributeDeclaration {
     var isReference = false
     /// Whether it is a struct whose parts are attributes.
     var isEmbedded = false
+    /// Whether its bytes are kept in a file.
+    var isExternal: Bool { options.contains("external") }
     /// Whether nil is a value of the type.
     var isOptional = false
     /// The initial value, which stands in where a row lacks the attribute.

@@ -38,7 +38,7 @@ extension ExprSyntax {
 extension EntityReading {
     private static let optionNames: Set<String> = [
         "indexed", "unique", "lossless", "localOnly", "notUploaded", "notDownloaded", "transient",
-        "codable", "embedded",
+        "codable", "embedded", "external", "afterwards",
     ]
 
     /// Reads the names of the options and notes those that don't fit the type.
@@ -64,6 +64,7 @@ extension EntityReading {
             guard let name = argument.expression.optionName else { continue }
             reportMisfit(name, spelling, isCoded: isCoded, at: argument.expression)
             reportRedundantMask(name, among: options, at: argument.expression)
+            reportFileOption(name, spelling, among: options, at: argument.expression)
         }
         if options.contains("embedded"), options.count > 1 {
             report(.embeddedHasOptions(property.name), at: property.identifier)
@@ -102,6 +103,25 @@ extension EntityReading {
             report(.unordered(option: option, what: "an Asset"), at: expression)
         case ("indexed", .list), ("unique", .list):
             report(.unordered(option: option, what: "a list"), at: expression)
+        default:
+            break
+        }
+    }
+
+    /// Notes an option of files at what is none.
+    private mutating func reportFileOption(
+        _ option: String, _ spelling: AttributeSpelling, among options: [String],
+        at expression: ExprSyntax
+    ) {
+        let isExternal = options.contains("external")
+        switch (option, spelling) {
+        case ("external", .supported("Data", _)) where !options.contains("codable"),
+            ("afterwards", .supported("Asset", _)), ("afterwards", .list("Asset", _)):
+            break
+        case ("external", _):
+            report(.externalNeedsData, at: expression)
+        case ("afterwards", _) where !isExternal:
+            report(.afterwardsNeedsFile, at: expression)
         default:
             break
         }

@@ -20,6 +20,8 @@ enum Problem: DiagnosticMessage, Hashable {
     case markOnID(String)
     case markOnUnstored(mark: String, name: String)
     case losslessNeedsDecimal(String)
+    case externalNeedsData
+    case afterwardsNeedsFile
     case dataIndexed(String)
     case unordered(option: String, what: String)
     case indexedDefaultVaries(String)
@@ -96,7 +98,8 @@ enum Problem: DiagnosticMessage, Hashable {
                 + "'\(type)'."
         case .unknownOption(let option):
             "'\(option)' is no option of @Attribute. The options are .indexed, .unique, .lossless, "
-                + ".localOnly, .notUploaded, .notDownloaded, .transient and .codable."
+                + ".localOnly, .notUploaded, .notDownloaded, .transient, .codable, .embedded, .external "
+                + "and .afterwards."
         case .duplicateOption(let option): "'\(option)' is given twice. Remove one."
         case .markOnID(let mark):
             "The identity is always there and always found by index. Remove '@\(mark)'."
@@ -104,6 +107,10 @@ enum Problem: DiagnosticMessage, Hashable {
             "'\(name)' is not stored in a record. Remove '@\(mark)'."
         case .losslessNeedsDecimal(let type):
             "'.lossless' is for Decimal; every '\(type)' is kept as it is. Remove it."
+        case .externalNeedsData:
+            "'.external' is for Data: its bytes are kept in a file. Remove it."
+        case .afterwardsNeedsFile:
+            "'.afterwards' is for files: an Asset, a list of them, or Data with '.external'. Remove it."
         case .dataIndexed(let type):
             "'\(type)' can't be indexed: bytes have no order to search by. Remove '.indexed'."
         case .unordered(let option, let what):

@@ -24,7 +24,7 @@ import BackstitchLog
 /// A record that it makes needs an id that follows from others, such as `Person.ID("default")`.
 ///
 /// **A record may arrive later as an older version of the program wrote it.** Let reads of the program cope
-/// with that, or make the migration again with ``StoreMigrations/repeatMigration(named:)``.
+/// with that, or make the migration again with ``History/repeatMigration(named:)``.
 public struct DataMigration: Sendable {
     /// The most bytes of a name.
     public static let nameBytesMax = 200

@@ -42,17 +42,17 @@ extension TableReader {
 /// Generic code is inlined into that of the user, if the type is known: it is decoded without
 /// a look at its metadata.
 extension TypeBinding {
-    /// Reads a record, or nil if its values don't fit the type.
+    /// Reads a record, or nil if its values don't fit the type or are not all on this device.
     @inlinable
     func decodeIfReadable<Model: Entity>(
-        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
+        _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>, _ source: TableReader
     ) throws -> Model? {
         guard let fields = PackedFields(body) else { throw damagedRow }
         var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
         } catch {
-            if isOfContent(error) { return nil }
+            if isLeftOut(error, source) { return nil }
             throw explained(error, at: reader.lastIndex, of: id.key)
         }
     }
@@ -76,10 +76,15 @@ extension TypeBinding {
         StoreError(.damaged, "A row of \(name) can't be read. Run rebuild.")
     }
 
-    /// Whether a value of another version of the app is the likely reason.
+    /// Whether a value of another version of the app is the likely reason, or one that is still on its
+    /// way to this device.
     @usableFromInline
-    func isOfContent(_ error: any Error) -> Bool {
+    func isLeftOut(_ error: any Error, _ source: TableReader) -> Bool {
         guard let error = error as? FieldError else { return false }
+        if error.reason == .notHere {
+            source.footprint?.noteLeftOut()
+            return true
+        }
         return [.unknownCase, .notDecodable, .notConvertible].contains(error.reason)
     }
 
@@ -89,7 +94,7 @@ extension TypeBinding {
         guard let error = error as? FieldError else { return error }
         let index = error.index >= 0 ? error.index : lastIndex
         return StoreError(
-            .unreadable,
+            error.reason == .notHere ? .notHere : .unreadable,
             "The \(name) record \(key) can't be read as its Swift type: of "
                 + "\(attributeName(at: index)), \(error).")
     }

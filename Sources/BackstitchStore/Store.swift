@@ -92,7 +92,7 @@ public final class Store: Sendable {
                 let reader = TableReader(
                     access: transaction.access, databases: databases,
                     catalog: try shared.catalog.current(transaction.access, databases),
-                    footprint: footprint)
+                    threadsMax: configuration.readThreads, footprint: footprint)
                 return try body(ReadTransaction(reader: reader, types: types))
             }
         } catch {

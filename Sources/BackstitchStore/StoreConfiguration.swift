@@ -1,5 +1,6 @@
 public import BackstitchCore
 public import BackstitchLog
+import LMDB
 
 extension StoreConfiguration {
     /// When a commit is on disk.
@@ -31,6 +32,10 @@ public struct StoreConfiguration: Sendable {
     /// The most bytes of the operations of one write, with the values before and after: 256 MiB. A
     /// write with more throws `tooLarge` and leaves nothing.
     public var bytesPerWriteMax: Int
+    /// The most threads that one read takes, its own included, where it looks at thousands of records; nil for
+    /// as many as there are processors. All reads of a process share one helper for each further processor;
+    /// those that find none free, or only a later state of the store, take one thread. Answers are the same.
+    public var readThreadsMax: Int?
     /// Whether a store on a network file system is opened, whose locks may not work.
     public var allowsNetworkFileSystem: Bool
     /// Which operations the log keeps. Commits compact the rest in passing; see
@@ -47,6 +52,7 @@ public struct StoreConfiguration: Sendable {
     /// `MonitorEvent.jsonLine`. It is called in order, often on the thread that writes, which waits for
     /// it: it should return soon, and must not use the store. Nil costs nothing.
     public var monitor: (@Sendable (MonitorEvent) -> Void)?
+    var readThreads: Int { max(1, readThreadsMax ?? ParallelReads.processors) }
     /// Whether the store goes on in the background with what a changed schema and views need. Tests that
     /// look at the steps in between do them themselves.
     package var worksInBackground = true
@@ -56,6 +62,7 @@ public struct StoreConfiguration: Sendable {
         durability: StoreConfiguration.Durability = .full, author: String = "",
         bytesMax: Int = 1 << 40,
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
+        readThreadsMax: Int? = nil,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
         projections: [any RecordProjection] = [], dataMigrations: [DataMigration] = [],
         clock: any StoreClock = SystemClock(),
@@ -66,6 +73,7 @@ public struct StoreConfiguration: Sendable {
         self.bytesMax = bytesMax
         self.operationsPerWriteMax = operationsPerWriteMax
         self.bytesPerWriteMax = bytesPerWriteMax
+        self.readThreadsMax = readThreadsMax
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
         self.projections = projections

@@ -8,6 +8,7 @@ package final class WriteContext {
     package let log: LogWriter
     let projections: ProjectionWriter
     private var uniques = UniqueCheck()
+    private let contents: ContentFolder
 
     init(
         access: Access, databases: Databases, configuration: StoreConfiguration,
@@ -17,6 +18,7 @@ package final class WriteContext {
             access: access, databases: databases, settings: LogWriter.Settings(configuration),
             catalog: catalog)
         projections = ProjectionWriter(log)
+        self.contents = contents
         log.checkAsset = { [unowned log] in try ContentNotes(log).check($0, in: contents) }
     }
 
@@ -26,6 +28,19 @@ package final class WriteContext {
             author: job.author, context: job.context, isLocalOnly: job.isLocalOnly,
             isBounded: job.isBounded)
         uniques = UniqueCheck()
+    }
+
+    /// Has the bytes of the external attributes that the log is about to name be on disk.
+    func keepExternal() throws {
+        let external = log.fields.writer.external
+        let known = Set(external.known.values.map(\.content))
+        for (content, bytes) in external.values {
+            guard let hash = ContentHash.bytes(content) else { continue }
+            let key = ContentKey(hash: hash)
+            // One that the record had before waits for the disk no more.
+            if known.contains(content), contents.holds(key) { continue }
+            try contents.keep(bytes, as: key)
+        }
     }
 
     /// Notes that the running write saved a record with the changes that the log holds.

@@ -91,7 +91,8 @@ actor AssetLane: AssetProvider {
     private static let partCountMax = 64
     private static let partBytesMax: Int64 = 256 << 20
 
-    /// Runs rounds until no record waits for a file, and uploads the files between them.
+    /// Runs rounds until no record waits for a file, and uploads the files between them. Then downloads the
+    /// values of external attributes, as far as they come.
     ///
     /// - Throws: What a round throws; the first failure of an upload, once all were tried.
     func exchange(
@@ -117,6 +118,11 @@ actor AssetLane: AssetProvider {
         }
         if let first = first ?? failures.values.first {
             throw SyncError.failure(ofTransfer: first)
+        }
+        do {
+            _ = try await download(by: .onDemand)
+        } catch let error as SyncError where error.code != .stopped {
+            // A record whose value did not come is not whole; all else was exchanged.
         }
         return report
     }
@@ -165,7 +171,7 @@ actor AssetLane: AssetProvider {
     /// Begins the downloads that a policy asks for, and returns at once.
     ///
     /// What can't be read or downloaded now is looked for again after the next round.
-    func prefetch(by policy: AssetDownloadPolicy) {
+    func prefetch(by policy: SyncConfiguration.AssetDownloads) {
         guard !isStopped, let assets = try? policy.assets(in: store) else { return }
         for asset in assets {
             guard let key = ContentKey(asset) else { continue }
@@ -174,12 +180,12 @@ actor AssetLane: AssetProvider {
         }
     }
 
-    /// Downloads every file that a record holds and that is not here, and waits for that.
+    /// Downloads every file that a policy asks for and that is not here, and waits for that.
     ///
     /// - Returns: How many were downloaded.
     /// - Throws: The first failure, once all have ended.
-    func downloadAll() async throws -> Int {
-        let assets = try AssetDownloadPolicy.always.assets(in: store)
+    func download(by policy: SyncConfiguration.AssetDownloads) async throws -> Int {
+        let assets = try policy.assets(in: store)
         let tasks = assets.map { asset in Task { try await provide(asset) } }
         return try await withTaskCancellationHandler {
             var results: [Result<Void, any Error>] = []

@@ -19,6 +19,8 @@ struct EngineScope: Sendable {
     let hasLookedBack = Locked(false)
     /// The names of the records that the running request carries.
     let inFlight = Locked<Set<String>>([])
+    /// Whether the engine was stopped: no further request begins, of a round or of a transfer.
+    let hasEnded = Locked(false)
     /// The bytes of memory that the largest pass so far took, roughly.
     let largestPass = Locked(0)
 

@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchStore
 import Threading
 
-/// A service whose requests are noted for ``EngineReport``.
+/// A service whose requests are noted for ``EngineReport``, and refused once the engine was stopped.
 struct NotedService: RecordService {
     private let service: any RecordService
     private let engine: EngineScope
@@ -20,6 +20,9 @@ struct NotedService: RecordService {
         _ call: String = #function, records: (Reply) -> Int? = { _ in nil },
         _ request: () async throws(ServiceError) -> Reply
     ) async throws(ServiceError) -> Reply {
+        if engine.hasEnded.withLock(\.self) {
+            throw ServiceError(.network, "the engine was stopped")
+        }
         let (clock, recorder) = (engine.clock, engine.recorder)
         let name = String(call.prefix { $0 != "(" })
         let number = recorder.withLock { $0.beginRequest(name, now: clock.milliseconds) }

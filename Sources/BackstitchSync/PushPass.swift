@@ -251,12 +251,12 @@ private struct PushStep: Sendable {
     /// Whether the service refused the receipt of a file, and the file is uploaded once more.
     func uploadsAgain(_ log: LogWriter, zone: String) throws -> Bool {
         guard case .park(let error) = kind, error.code == .assetMissing else { return false }
-        return try ReceiptWriter(log).drop(change, zone: zone)
+        return try ReceiptWriter(log).drop(change, without: deferred, zone: zone)
     }
 
     func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
         let name = change.key.name
-        if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change) }
+        if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change, without: deferred) }
         switch kind {
         case .acknowledge(let version):
             results.note(

@@ -154,7 +154,7 @@ extension ZoneState {
     ///
     /// - Returns: The state, and whether everything is fetched once more.
     fileprivate func exchanging(
-        _ fields: [String]?, _ selection: SyncSelection
+        _ fields: [String]?, _ selection: SyncConfiguration.Selection
     ) -> (ZoneState, fetchesAgain: Bool) {
         var new = self
         new.fetchedFields = fields

@@ -53,9 +53,9 @@ public struct SyncConfiguration: Sendable {
     public var bytesPerPass: Int
     /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
-    public var selection: SyncSelection
+    public var selection: Selection
     /// Which files are downloaded before anybody opens them, by an engine that was started.
-    public var assetDownloads: AssetDownloadPolicy
+    public var assetDownloads: AssetDownloads
     /// The most bytes that contents of files may take on this device, if so many can be evicted; nil is no limit.
     ///
     /// Before a download those contents are evicted that were not opened for longest, as by
@@ -80,7 +80,7 @@ public struct SyncConfiguration: Sendable {
         standbyRetry: Duration = .seconds(1),
         atomicRequests: Bool = false,
         recordsPerPass: Int = 10_000, bytesPerPass: Int = 16 << 20,
-        selection: SyncSelection = .all, assetDownloads: AssetDownloadPolicy = .onDemand,
+        selection: Selection = .all, assetDownloads: AssetDownloads = .onDemand,
         clock: (any StoreClock)? = nil
     ) {
         self.zoneName = zoneName

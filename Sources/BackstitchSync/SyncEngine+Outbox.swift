@@ -21,22 +21,22 @@ extension SyncEngine {
 
     // MARK: Waiting
 
-    /// Waits until an operation is settled or parked.
+    /// Waits until the service has an operation or refused it, a conflict was decided against it, or it
+    /// turns out that it stays on this device.
     ///
-    /// Starts nothing: a started engine, or another call of ``sync()``, pushes the operation. Waits
-    /// for as long as that takes; cancel the task to give up.
+    /// Starts nothing: a started engine, or another call of ``sync()``, pushes. Cancel the task to give up.
     /// - Parameter operation: The sequence of an operation, such as `lastSequence` after a write.
-    /// - Returns: `settled` or `parked`.
+    /// - Returns: the record with the reason if it was refused; nil if nothing waits any more.
     /// - Throws: `StoreError.Code.notInLog` for a sequence that the store has not reached;
     ///   `SyncError.Code.stopped`; `CancellationError`.
-    public func waitUntilSynced(operation sequence: UInt64) async throws -> OperationProgress {
+    public func waitUntilSynced(operation sequence: UInt64) async throws -> ParkedRecord? {
         try checkGoesOn()
         let progress = try store.read { try OperationProgress(of: sequence, $0.reader) }
-        if progress != .pending { return progress }
+        if progress != .pending { return progress.parked }
         guard case .progress(let ended) = try await ask({ .waitForOperation(sequence, $0) }) else {
             preconditionFailure("An operation ends, or there is an error.")
         }
-        return ended
+        return ended.parked
     }
 
     /// Runs a round, and waits until one that began after this call has ended well. Then everything

@@ -102,7 +102,7 @@ public actor SyncEngine {
     }
 
     /// Runs one full round now, or joins the next one if one is under way. Files that records wait
-    /// for are uploaded then, and another round pushes the records.
+    /// for are uploaded then, another round pushes the records, and external values are downloaded.
     ///
     /// The round begins at once, even if a failed one asked to wait.
     ///
@@ -121,7 +121,7 @@ public actor SyncEngine {
 
     /// Downloads all files that are not here, and returns how many came. Throws ``SyncError`` if one did not.
     @discardableResult
-    public func downloadFiles() async throws -> Int { try await lane.downloadAll() }
+    public func downloadFiles() async throws -> Int { try await lane.download(by: .always) }
 
     private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {

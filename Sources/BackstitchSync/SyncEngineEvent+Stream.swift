@@ -73,9 +73,6 @@ extension SyncEngineEvent {
     /// A reader that falls more than ``pendingMax`` events behind loses progress events first, then the
     /// oldest other events; ``SyncEngine/status`` and the store are always current.
     public struct Stream: AsyncSequence, Sendable {
-        /// An event of the engine.
-        public typealias Element = SyncEngineEvent
-
         /// The most events that wait for a reader.
         public static let pendingMax = 1_024
 

@@ -53,9 +53,11 @@ final class SyncSession {
         }
     }
 
-    /// Ends the turn: nothing is stored under it any more, though a request may be under way.
+    /// Ends the turn: nothing is stored under it any more, though a request may be under way, and no
+    /// further one begins.
     func endTurn(_ ending: SyncError?) {
         self.ending = ending
+        scope.hasEnded.withLock { $0 = true }
         turn?.end()
     }
 

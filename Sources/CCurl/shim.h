@@ -26,6 +26,20 @@ static inline CURLcode backstitch_set_function(
     return curl_easy_setopt(handle, option, value);
 }
 
+// What is called now and then while a request is under way; another number than 0 ends it.
+typedef int (*backstitch_progress_function)(
+    void *context, curl_off_t download, curl_off_t downloaded, curl_off_t upload, curl_off_t uploaded);
+
+static inline CURLcode backstitch_set_progress(CURL *handle, backstitch_progress_function value) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+typedef int (*backstitch_seek_function)(void *context, curl_off_t offset, int origin);
+
+static inline CURLcode backstitch_set_seek(CURL *handle, backstitch_seek_function value) {
+    return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, value);
+}
+
 // An offset may have more bits than a long.
 static inline CURLcode backstitch_set_offset(CURL *handle, CURLoption option, long long value) {
     return curl_easy_setopt(handle, option, (curl_off_t)value);

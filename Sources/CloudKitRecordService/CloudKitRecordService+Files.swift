@@ -41,8 +41,7 @@ extension CloudKitRecordService {
             }
             uploads.withLock { $0[upload] = address }
             if isNew { await began(address) }
-            let parts = try FileParts(path)
-            var offset = 0
+            var offset: Int64 = 0
             if !isNew {
                 guard let known = try await self.offset(at: address) else {
                     // It ended.
@@ -52,7 +51,7 @@ extension CloudKitRecordService {
                 offset = known
                 if known > 0 { uploads.withLock { $0.resumedCount += 1 } }
             }
-            if let file = try await send(parts, to: address, from: offset, progress) {
+            if let file = try await send(path, to: address, from: offset, progress) {
                 uploads.withLock { $0[upload] = nil }
                 return file
             }
@@ -92,7 +91,7 @@ extension CloudKitRecordService {
         var request = HTTPRequest(method: "POST", url: url, timeoutMilliseconds: 0)
         request.headers = [("Content-Type", "application/octet-stream")]
         return try await withProgress(progress) { told async throws(ServiceError) in
-            request.file = HTTPFile(path: path, role: .body, progress: told)
+            request.file = try HTTPFile(sending: path, progress: told)
             let reply = try await connection.transfer(request)
             guard reply.status == 200 else { throw connection.failure(reply) }
             return try Self.file(reply)
@@ -103,9 +102,10 @@ extension CloudKitRecordService {
     ///
     /// - Returns: What the service answers to the last; nil if the address ended.
     private func send(
-        _ parts: FileParts, to url: String, from start: Int,
+        _ path: String, to url: String, from start: Int64,
         _ progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset? {
+        let byteCount = try LocalFile.byteCount(sending: path)
         var offset = start
         // Another sender may have taken the upload over, but not for ever.
         var gaps = 0
@@ -113,22 +113,23 @@ extension CloudKitRecordService {
             guard !Task.isCancelled else {
                 throw ServiceError(.network, "the upload was cancelled")
             }
-            let part = try parts.read(at: offset, count: connection.configuration.uploadPartBytes)
+            guard (0...byteCount).contains(offset) else { return nil }
+            let end = min(offset + Int64(connection.configuration.uploadPartBytes), byteCount)
             var request = HTTPRequest(method: "PATCH", url: url, timeoutMilliseconds: 0)
             request.headers = [
                 ("Content-Type", "application/octet-stream"),
                 (WireHeader.uploadOffset, "\(offset)"),
-                (WireHeader.uploadLength, "\(parts.byteCount)"),
+                (WireHeader.uploadLength, "\(byteCount)"),
             ]
-            request.body = part
+            request.file = HTTPFile(path: path, role: .body(offset..<end))
             let reply = try await connection.transfer(request)
             switch reply.status {
-            case 200 where offset + part.count == parts.byteCount:
-                progress(Int64(parts.byteCount))
+            case 200 where end == byteCount:
+                progress(byteCount)
                 return try Self.file(reply)
             case 200:
-                offset += part.count
-                progress(Int64(offset))
+                offset = end
+                progress(offset)
             case 409:
                 gaps += 1
                 guard let known = Self.offset(reply), gaps <= 3 else {
@@ -142,7 +143,7 @@ extension CloudKitRecordService {
     }
 
     /// How far an upload came; nil if its address ended.
-    private func offset(at url: String) async throws(ServiceError) -> Int? {
+    private func offset(at url: String) async throws(ServiceError) -> Int64? {
         let reply = try await connection.transfer(
             HTTPRequest(method: "HEAD", url: url, timeoutMilliseconds: 0))
         switch reply.status {
@@ -152,8 +153,8 @@ extension CloudKitRecordService {
         }
     }
 
-    private static func offset(_ reply: HTTPReply) -> Int? {
-        reply.headers[WireHeader.uploadOffset.lowercased()].flatMap { Int($0) }
+    private static func offset(_ reply: HTTPReply) -> Int64? {
+        reply.headers[WireHeader.uploadOffset.lowercased()].flatMap { Int64($0) }
     }
 
     private static func file(_ reply: HTTPReply) throws(ServiceError) -> ServiceAsset {
@@ -172,7 +173,7 @@ extension CloudKitRecordService {
         guard let url = asset.downloadURL else {
             throw ServiceError(.permissionDenied, "the file has no address; read the record again")
         }
-        let here = FileParts.byteCount(ofFileAt: path) ?? 0
+        let here = LocalFile.byteCount(path) ?? 0
         if let size = asset.size, here == size, here > 0 { return }
         var request = HTTPRequest(
             method: "GET", url: url.replacing("${f}", with: "file"), timeoutMilliseconds: 0)
@@ -192,7 +193,7 @@ extension CloudKitRecordService {
         case 200, 206: return
         case 416:
             // More is here than the content has: it is another one.
-            FileParts.truncate(path)
+            LocalFile.empty(path)
             throw ServiceError(.network, "what was here of the file is of another one")
         default:
             throw ServiceError(.permissionDenied, "the address of the file ended")

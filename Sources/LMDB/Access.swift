@@ -21,13 +21,17 @@ package struct Access {
     @usableFromInline let memberCount: UInt32
     /// How many databases the options name.
     @usableFromInline let namedCount: UInt32
+    /// What a snapshot is of; `nil` of other transactions.
+    @usableFromInline let core: Unmanaged<EnvironmentCore>?
 
     @inlinable
     init(
         _ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil,
         overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0,
-        interruption: ReadInterruption? = nil, memberCount: UInt32 = 0, namedCount: UInt32 = 0
+        interruption: ReadInterruption? = nil, memberCount: UInt32 = 0, namedCount: UInt32 = 0,
+        core: Unmanaged<EnvironmentCore>? = nil
     ) {
+        self.core = core
         self.memberCount = memberCount
         self.namedCount = namedCount
         self.interruption = interruption.map { Unmanaged.passUnretained($0) }
@@ -43,7 +47,7 @@ package struct Access {
         self.init(
             slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number,
             interruption: interruption, memberCount: slot.pointee.memberCount,
-            namedCount: slot.pointee.namedCount)
+            namedCount: slot.pointee.namedCount, core: slot.pointee.core)
     }
 
     /// The number of the commit whose state the transaction began with: each has a greater one than

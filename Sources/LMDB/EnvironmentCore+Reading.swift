@@ -68,6 +68,7 @@ extension EnvironmentCore {
                 (slot, status) = (begun.0.map { gate.adopt($0) }, begun.1)
             }
             if status == MDB_SUCCESS, let slot {
+                slot.pointee.core = .passUnretained(self)
                 if try isComplete(slot, known) { return slot }
                 continue
             }

@@ -5,6 +5,7 @@ import Threading
 /// An open LMDB environment with its readers' gate and its writer thread.
 ///
 /// One exists per data file and process; each ``Environment`` is a handle to it.
+@usableFromInline
 final class EnvironmentCore: @unchecked Sendable {
     // The pointers are constant; what they point to is used only behind the gate. `writing` and
     // the write state belong to the writer thread.

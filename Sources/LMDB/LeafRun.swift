@@ -123,11 +123,11 @@ extension PageWalk {
         let page = try read(page: number, expected: Flag.branch)
         var children: [(key: [UInt8], page: Int)] = []
         for offset in try nodeOffsets(of: page, number: number) {
-            let node = page[offset...]
-            let child =
-                Int(node.integer(at: 0, as: UInt32.self))
-                | Int(node.integer(at: 4, as: UInt16.self)) << 32
-            children.append((Array(try self.key(at: offset, of: page, number: number)), child))
+            children.append(
+                (
+                    Array(try self.key(at: offset, of: page, number: number)),
+                    Self.child(at: offset, of: page)
+                ))
         }
         guard !children.isEmpty else { throw file.damaged("Page \(number) has no nodes.") }
         return children

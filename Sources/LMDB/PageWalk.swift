@@ -63,7 +63,7 @@ struct PageWalk {
             let low = node.integer(at: 0, as: UInt32.self)
             let flags = node.integer(at: 4, as: UInt16.self)
             if level > 1 {
-                let child = Int(low) | Int(flags) << 32
+                let child = Self.child(at: offset, of: page)
                 try visit(page: child, level: level - 1, containsTrees: containsTrees)
                 continue
             }
@@ -127,6 +127,13 @@ struct PageWalk {
             offsets.append(offset)
         }
         return offsets
+    }
+
+    /// The page that a node of a branch page leads to.
+    static func child(at offset: Int, of page: [UInt8]) -> Int {
+        let node = page[offset...]
+        return Int(node.integer(at: 0, as: UInt32.self))
+            | Int(node.integer(at: 4, as: UInt16.self)) << 32
     }
 
     private mutating func claim(_ number: Int) throws(LMDBError) {

@@ -20,6 +20,8 @@ struct ReaderSlot {
     var plainTransaction: UInt64 = 0
     /// The thread whose read uses the slot; 0 if none does.
     var thread: UInt = 0
+    /// What the transaction is of.
+    @usableFromInline var core: Unmanaged<EnvironmentCore>?
     /// The next idle slot.
     var nextIdle: UnsafeMutablePointer<ReaderSlot>?
 

@@ -54,10 +54,10 @@ import Testing
             ("text contains 'x'", .contains("text", "x")),
             ("text StartsWith \"x\"", .starts("text", with: "x")),
             ("other is null", .equal("other", .null)),
-            ("words is empty", .count("words", .exactly(0))),
-            ("text is not empty", .count("text", .atLeast(1))),
-            ("count(words) >= 2", .count("words", .atLeast(2))),
-            ("any(words)", .count("words", .atLeast(1))),
+            ("words is empty", .count("words", 0)),
+            ("text is not empty", .count("text", 1...)),
+            ("count(words) >= 2", .count("words", 2...)),
+            ("any(words)", .count("words", 1...)),
             (
                 "any(words where value > 'a' and value startsWith 'b')",
                 .anyElement(
@@ -76,11 +76,11 @@ import Testing
                 "any(Thing.other where number = 1) or flag = true",
                 .any([
                     .referrers(
-                        "Thing", by: "other", .atLeast(1), fulfilling: .equal("number", .int64(1))),
+                        "Thing", by: "other", 1..., fulfilling: .equal("number", .int64(1))),
                     .equal("flag", .bool(true)),
                 ])
             ),
-            ("count(Thing.other) <= 3", .referrers("Thing", by: "other", .atMost(3))),
+            ("count(Thing.other) <= 3", .referrers("Thing", by: "other", ...3)),
             ("other IS NOT NULL", .notEqual("other", .null)),
             ("other = 'a'", .equal("other", .reference(RecordKey(RecordName("a"))))),
             ("day > '1970-01-02'", .greater("day", than: .date(milliseconds: 86_400_000))),

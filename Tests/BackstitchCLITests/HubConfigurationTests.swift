@@ -110,6 +110,11 @@ import Testing
         data = /var/lib/backstitch
         quota = 1000
         public-quota = 2000
+        [bucket]
+        bucket = https://s3.example.com/files/hub
+        bucket-region = eu-central-1
+        bucket-key = credential:bucket.key
+        bucket-ca = /etc/ca.pem
         [logs]
         access-log = /var/log/access
         audit-log = -
@@ -130,6 +135,9 @@ import Testing
         #expect(settings.key?.text == "credential:tls.key")
         #expect(settings.data == "/var/lib/backstitch")
         #expect(settings.quota == 1_000 && settings.publicQuota == 2_000)
+        #expect(settings.bucket == "https://s3.example.com/files/hub")
+        #expect(settings.bucketRegion == "eu-central-1" && settings.bucketCA == "/etc/ca.pem")
+        #expect(settings.bucketKey?.text == "credential:bucket.key")
         #expect(settings.httpLimits.connections == 77)
         #expect(settings.limits.operationsPerRequest == 5)
     }
@@ -187,6 +195,30 @@ import Testing
         #expect(throws: Refusal.self) { try file.read(credentials: fixture.root + "/none") }
     }
 
+    @Test func `a bucket has its credentials from a file or the environment`() throws {
+        let text = "[bucket]\nbucket = https://s3.example.com/files\n"
+        let variables = ["AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hidden"]
+        #expect(try settings("").fileStore(variables) == nil)
+        #expect(try settings(text).fileStore(variables) != nil)
+        let none = #expect(throws: Refusal.self) { try settings(text).fileStore([:]) }
+        #expect(none?.description.contains("--bucket-key") == true)
+        try "key\nhidden\n".write(
+            toFile: fixture.root + "/bucket.key", atomically: true, encoding: .utf8)
+        let named = try settings(text + "bucket-key = credential:bucket.key\n")
+        #expect(try named.fileStore(["CREDENTIALS_DIRECTORY": fixture.root]) != nil)
+        // A file that is named counts, also if it is not there.
+        #expect(throws: Refusal.self) { try named.fileStore(variables) }
+        #expect(throws: UsageError.self) {
+            try settings("[bucket]\nbucket-region = x\n").fileStore(variables)
+        }
+        try "hidden".write(
+            toFile: fixture.root + "/bucket.key", atomically: true, encoding: .utf8)
+        let short = #expect(throws: HubError.self) {
+            try named.fileStore(["CREDENTIALS_DIRECTORY": fixture.root])
+        }
+        #expect(short?.message.contains("hidden") == false)
+    }
+
     // MARK: The check
 
     private func check(_ text: String, _ words: String...) throws -> Runner.Result {
@@ -225,6 +257,33 @@ import Testing
         #expect(bad.code == 2 && bad.complaint.contains("in PEM and belong together"))
         let missing = try check(storage + "[tls]\ntls-cert = \(pem)\ntls-key = /nowhere.pem\n")
         #expect(missing.code == 2 && missing.complaint.contains("'/nowhere.pem' can't be opened"))
+    }
+
+    @Test func `the check asks a bucket, and a service starts without it`() throws {
+        let key = fixture.root + "/bucket.key"
+        try "key\nhidden\n".write(toFile: key, atomically: true, encoding: .utf8)
+        // Nobody listens there.
+        let text =
+            "[storage]\ndata = \(fixture.root)/hub\n[bucket]\nbucket = http://127.0.0.1:1/files\n"
+            + "bucket-key = \(key)\n"
+        let away = try check(text)
+        #expect(
+            away.code == 2 && away.complaint.contains("'files' at '127.0.0.1:1' can't be reached"))
+        #expect(!away.complaint.contains("hidden"))
+        let path = fixture.root + "/run.conf"
+        try ("[server]\nlisten = 127.0.0.1:0\n" + text)
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        let child = try Runner.start(["hub", "serve", "--config", path])
+        let line = String(decoding: child.output.availableData, as: UTF8.self)
+        #expect(line.hasPrefix("Listening at http://127.0.0.1:"))
+        child.send(SIGTERM)
+        #expect(try child.wait() == .exit(code: 0))
+        let told = String(decoding: child.complaint.readDataToEndOfFile(), as: UTF8.self)
+        #expect(told.contains("can't be reached") && !told.contains("hidden"))
+        // From now on it needs a bucket.
+        let without = try Runner.run(
+            "hub", "serve", "--listen", "127.0.0.1:0", "--data", fixture.root + "/hub")
+        #expect(without.code == 2 && without.complaint.contains("--bucket"))
     }
 
     @Test func `a service is run by its file, and other actions find the folder there`() throws {

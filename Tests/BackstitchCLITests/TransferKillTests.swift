@@ -17,7 +17,8 @@ import Testing
 
 /// Devices and a hub are killed again and again while files go up and come down, are evicted and collected.
 ///
-/// `TRANSFER_KILLS` says how often; 8 unless given.
+/// `TRANSFER_KILLS` says how often; 8 unless given. `TRANSFER_BUCKET` has the hub keep files in a bucket: its
+/// address, and behind a space the path of its credentials. `Tests/bucket/moto.py --run` sets it.
 @Suite(.serialized) struct TransferKillTests {
     private let fixture: StoreFixture
 
@@ -27,8 +28,11 @@ import Testing
     func `every record has its file on the hub, whoever is killed in the middle of a transfer`()
         async throws
     {
-        let kills = ProcessInfo.processInfo.environment["TRANSFER_KILLS"].flatMap(Int.init) ?? 8
-        let hub = try KillableHub(folder: fixture.root + "/hub")
+        let environment = ProcessInfo.processInfo.environment
+        let kills = environment["TRANSFER_KILLS"].flatMap(Int.init) ?? 8
+        let bucket = environment["TRANSFER_BUCKET"]?.split(separator: " ").map(String.init) ?? []
+        let options = zip(["--bucket", "--bucket-key"], bucket).flatMap { [$0, $1] }
+        let hub = try KillableHub(folder: fixture.root + "/hub", options: options)
         var devices = try (0..<2).map { try Device($0, at: path($0), hub) }
         var acknowledged: Set<[Int]> = []
         var state: UInt64 = 24
@@ -52,8 +56,9 @@ import Testing
         #expect(acknowledged.count > kills / 2)
         try await check(hub, acknowledged)
         #expect(try hub.stop() == .exit(code: 0))
-        let doctor = try Runner.run(["doctor", fixture.root + "/hub"])
-        #expect(doctor.code == 0, "\(doctor.output)\(doctor.complaint)")
+        let found = try Runner.run(
+            ["hub", "verify", "--data", fixture.root + "/hub"] + options)
+        #expect(found.code == 0, "\(found.output)\(found.complaint)")
         print("\(kills) kills, \(acknowledged.count) records that the hub has")
     }
 

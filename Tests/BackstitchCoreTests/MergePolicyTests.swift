@@ -171,6 +171,33 @@ import Testing
         #expect(isOwn == (through != nil))
     }
 
+    @Test(arguments: [
+        (OperationOrigin.rebase, "s", false), (.rebase, "other", true), (.local, "s", true),
+    ])
+    func `a file that follows an edit leaves the rest to the service, whatever the policy`(
+        origin: OperationOrigin, file: String, isConflict: Bool
+    ) {
+        let state = LocalState(
+            fields: fields(("b", "mine")),
+            version: ServerVersion(changeTag: "before", modifiedMilliseconds: 1),
+            unsynced: [
+                OperationStep(
+                    sequence: 7,
+                    change: .update(
+                        before: [Self.two: .string("s")], after: [Self.two: .string("mine")]),
+                    origin: origin)
+            ])
+        let merge = Merge(
+            rules: MergeRules(.clientWins), knownFields: [Self.one, Self.two],
+            laterFields: [Self.two])
+        let plan = merge.plan(
+            local: state,
+            server: .present(
+                stamp: Self.version, fields: fields(("theirs", file)), requested: nil))
+        #expect((plan.conflict != nil) == isConflict)
+        #expect(plan.rebase == .save(fields((isConflict ? "b" : "theirs", "mine"))))
+    }
+
     @Test func `an own create that comes late is of the life that it was made in`() {
         let first: Fields = [Self.one: .string("new"), Self.two: .string("x")]
         let second: Fields = [Self.one: .string("new")]

@@ -75,7 +75,7 @@ import Testing
                 }
             #expect(
                 try OperationStep(view)
-                    == OperationStep(sequence: 9, clock: 77, change: change, isFromService: true))
+                    == OperationStep(sequence: 9, clock: 77, change: change, origin: .remote))
         }
     }
 

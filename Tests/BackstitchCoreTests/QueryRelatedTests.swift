@@ -48,35 +48,38 @@ import Testing
         let all = Query<Sample>()
         let word = Int32(number)
         return [
-            Case("empty", all.where(\.labels, isEmpty: true), .count("labels", .exactly(0))) {
+            Case("empty", all.where(\.labels, isEmpty: true), .count("labels", 0)) {
                 $0.labels.isEmpty
             },
-            Case("not empty", all.where(\.days, isEmpty: false), .count("days", .atLeast(1))) {
+            Case("not empty", all.where(\.days, isEmpty: false), .count("days", 1...)) {
                 !$0.days.isEmpty
             },
             Case(
-                "empty, optional", all.where(\.shorts, isEmpty: true), .count("shorts", .exactly(0))
+                "empty, optional", all.where(\.shorts, isEmpty: true), .count("shorts", 0)
             ) {
                 $0.shorts?.isEmpty ?? false
             },
-            Case("count", all.where(\.spots, count: .exactly(2)), .count("spots", .exactly(2))) {
+            Case("count", all.where(\.spots, count: 2), .count("spots", 2)) {
                 $0.spots.count == 2
             },
             Case(
-                "at most, optional", all.where(\.shorts, count: .atMost(1)),
-                .count("shorts", .atMost(1))
+                "at most, optional", all.where(\.shorts, count: ...1),
+                .count("shorts", ...1)
             ) { $0.shorts.map { $0.count <= 1 } ?? false },
+            Case("range", all.where(\.nums, count: 1...2), .count("nums", 1...2)) {
+                (1...2).contains($0.nums.count)
+            },
             Case(
                 "predicate, count", all.where(#Predicate { $0.nums.count >= number }),
-                .count("nums", .atLeast(number))
+                .count("nums", number...)
             ) { $0.nums.count >= number },
             Case(
                 "predicate, empty", all.where(#Predicate { $0.links.isEmpty }),
-                .count("links", .exactly(0))
+                .count("links", 0)
             ) { $0.links.isEmpty },
             Case(
                 "predicate, optional", all.where(#Predicate { ($0.shorts?.count ?? 3) > 1 }),
-                .any([.count("shorts", QueryCount(.greater, 1)), .equal("shorts", .null)])
+                .any([.count("shorts", .greater, 1), .equal("shorts", .null)])
             ) { ($0.shorts?.count ?? 3) > 1 },
             Case(
                 "predicate, element",
@@ -206,40 +209,40 @@ import Testing
                 "text", all.where(\.boss, fulfils: QueryCondition().where(\.name, contains: "a")),
                 .contains("boss.name", "a")
             ) { world.boss($0)?.name.contains(Character("a")) ?? false },
-            Case("no team", all.where(\.team, isEmpty: true), referrers(.exactly(0))) {
+            Case("no team", all.where(\.team, isEmpty: true), referrers(0)) {
                 world.team($0).isEmpty
             },
-            Case("team", all.where(\.team, isEmpty: false), referrers(.atLeast(1))) {
+            Case("team", all.where(\.team, isEmpty: false), referrers(1...)) {
                 !world.team($0).isEmpty
             },
-            Case("two", all.where(\.team, count: .exactly(2)), referrers(.exactly(2))) {
+            Case("two", all.where(\.team, count: 2), referrers(2)) {
                 world.team($0).count == 2
             },
-            Case("at most", all.where(\.team, count: .atMost(1)), referrers(.atMost(1))) {
+            Case("at most", all.where(\.team, count: ...1), referrers(...1)) {
                 world.team($0).count <= 1
             },
             Case(
                 "some of the team", all.where(\.team, containsWhere: grown),
-                referrers(.atLeast(1), .atLeast("age", .int64(Int64(number))))
+                referrers(1..., .atLeast("age", .int64(Int64(number))))
             ) { world.team($0).contains { $0.age >= number } },
             Case(
                 "some by predicate", all.where(\.team, containsWhere: #Predicate { $0.isOn }),
-                referrers(.atLeast(1), .equal("isOn", .bool(true)))
+                referrers(1..., .equal("isOn", .bool(true)))
             ) { world.team($0).contains(where: \.isOn) },
             Case(
-                "two of the team", all.where(\.team, count: .atLeast(2), of: oneLevel),
-                referrers(.atLeast(2), .equal("level", .int64(7)))
+                "two of the team", all.where(\.team, count: 2..., of: oneLevel),
+                referrers(2..., .equal("level", .int64(7)))
             ) { world.team($0).filter { $0.level == 7 }.count >= 2 },
             Case(
                 "all of the team",
-                all.where(\.team, count: .exactly(0), of: .not(grown)),
-                referrers(.exactly(0), .less("age", than: .int64(Int64(number))))
+                all.where(\.team, count: 0, of: .not(grown)),
+                referrers(0, .less("age", than: .int64(Int64(number))))
             ) { world.team($0).allSatisfy { $0.age >= number } },
             Case(
                 "somebody's team",
                 all.where(
                     \.team, containsWhere: QueryCondition().where(\.team, isEmpty: false)),
-                referrers(.atLeast(1), referrers(.atLeast(1)))
+                referrers(1..., referrers(1...))
             ) { world.team($0).contains { !world.team($0).isEmpty } },
             Case(
                 "either",
@@ -264,7 +267,7 @@ import Testing
     }
 
     private static func referrers(
-        _ count: QueryCount, _ condition: RecordCondition? = nil
+        _ count: some _QueryCount, _ condition: RecordCondition? = nil
     ) -> RecordCondition {
         .referrers("Sample", by: "boss", count, fulfilling: condition)
     }
@@ -455,15 +458,15 @@ import Testing
                 all.where(
                     .less("boss.place", than: .location(GeoLocation(latitude: 1, longitude: 1)))))
                 == .typeMismatch)
-        #expect(try code(all.where(.count("age", .exactly(1)))) == .typeMismatch)
+        #expect(try code(all.where(.count("age", 1))) == .typeMismatch)
         #expect(
             try code(all.where(.anyElement(of: "age", .equal(Self.star, .int64(1)))))
                 == .typeMismatch)
         #expect(
             try code(all.where(.anyElement(of: "nums", .equal(Self.star, .string("a")))))
                 == .typeMismatch)
-        #expect(try code(all.where(.referrers("None", by: "boss", .atLeast(1)))) == .unknownEntity)
-        #expect(try code(all.where(.referrers("Sample", by: "age", .atLeast(1)))) == .typeMismatch)
+        #expect(try code(all.where(.referrers("None", by: "boss", 1...))) == .unknownEntity)
+        #expect(try code(all.where(.referrers("Sample", by: "age", 1...))) == .typeMismatch)
         #expect(try code(all.sorted(by: "boss.labels")) == .typeMismatch)
         #expect(try code(all.sorted(by: "age.age")) == .typeMismatch)
         #expect(try code(all.sorted(by: "boss.none")) == .unknownAttribute)

@@ -45,7 +45,7 @@ struct HubExpiryTests {
     private var isThere: Bool {
         get throws {
             let file = try #require(HubFile(fixture.partition(of: fixture.ada), Self.checksum))
-            return fixture.hub.assets.holds(file)
+            return try fixture.hub.assets.holds(file)
         }
     }
 

@@ -23,11 +23,17 @@ final class HubFixture: Sendable {
     /// The folder of files.
     let folder: URL
 
-    /// - Parameter storage: Where rows are kept; in what ``StorageEngine/chosen`` makes unless given.
+    /// - Parameters:
+    ///   - storage: Where rows are kept; in what ``StorageEngine/chosen`` makes unless given.
+    ///   - store: Where files are kept, if not in the folder.
+    ///   - path: The folder; one of its own unless given.
     init(
-        limits: HubLimits = HubLimits(), seed: UInt64 = 1, storage: (any HubStorage)? = nil
+        limits: HubLimits = HubLimits(), seed: UInt64 = 1, storage: (any HubStorage)? = nil,
+        store: HubFileStore? = nil, folder path: String? = nil
     ) async throws {
-        folder = FileManager.default.temporaryDirectory
+        folder =
+            path.map { URL(filePath: $0) }
+            ?? FileManager.default.temporaryDirectory
             .appendingPathComponent("hub-\(UUID().uuidString)")
         let time = Locked<Int64>(1_700_000_000_000)
         self.time = time
@@ -51,7 +57,7 @@ final class HubFixture: Sendable {
             })
         hub = try await Hub(
             storage: storage ?? StorageEngine.chosen.storage(Self.patient),
-            files: FolderFiles(folder: folder.path),
+            files: store.files(over: FolderFiles(folder: folder.path), configuration),
             configuration: configuration, machine: .system)
         try await hub.accounts.makeContainer(Self.container, environment: "development")
         apiToken = try await hub.accounts.makeAPIToken(Self.container, environment: "development")
@@ -75,9 +81,12 @@ final class HubFixture: Sendable {
     }
 
     /// Another hub with the same files, clock and chance, which its maker closes before the fixture goes.
-    func makeHub(over storage: any HubStorage) async throws -> Hub {
+    func makeHub(
+        over storage: any HubStorage, store: HubFileStore? = nil
+    ) async throws -> Hub {
         try await Hub(
-            storage: storage, files: FolderFiles(folder: folder.path),
+            storage: storage,
+            files: store.files(over: FolderFiles(folder: folder.path), hub.configuration),
             configuration: hub.configuration, machine: .system)
     }
 

@@ -5,6 +5,7 @@ import Testing
 import Threading
 
 @testable import BackstitchHub
+@testable import BackstitchHubBucket
 @testable import BackstitchHubCore
 
 /// What a server tells of itself: figures, lines of its logs, and the pages for those who watch it.
@@ -93,7 +94,11 @@ import Threading
     }
 
     @Test func `the guide has the name, the type and the labels of every figure`() async throws {
-        let fixture = try await HubFixture()
+        let bucket = try BucketServer()
+        let fixture = try await HubFixture(store: HubFileStore(bucket.bucket()))
+        var file = try #require(HubFile(.global, String(repeating: "a", count: 64)))
+        file.object = HubFile.Object(name: "none", byteCount: 1)
+        #expect(try !fixture.hub.assets.holds(file))
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("figures-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

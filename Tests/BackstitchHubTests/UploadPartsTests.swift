@@ -1,5 +1,7 @@
 import BackstitchCore
+import CFaults
 import CloudKitWire
+import CrashStates
 import Foundation
 import Testing
 import Threading
@@ -218,7 +220,116 @@ struct UploadPartsTests {
         }
     }
 
+    @Test("a part is written in pieces of 256 KiB, and is whole", .exclusiveFaults)
+    func pieces() async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/pieces-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = try FolderFiles(folder: folder)
+        let path = files.partsPath([1])
+        let part = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 8) }
+        let (_, _, calls) = await FaultedCalls.run(in: folder, from: .max >> 33, times: 0, EIO) {
+            #expect(throws: Never.self) { try files.append(part, to: path, at: 0) }
+        }
+        #expect(calls.count { $0.hasPrefix("write ") } == 4, "\(calls)")
+        #expect(try Array(Data(contentsOf: URL(filePath: path))) == part)
+    }
+
+    @Test(
+        "a body has room for little more than came of it, and is seldom copied",
+        arguments: [8 << 20, nil])
+    func room(length: Int?) {
+        let part = [UInt8](repeating: 1, count: 16 << 10)
+        var receiver = BodyReceiver(.memory(bytesMax: 8 << 20), length: length)
+        var rooms: Set<Int> = []
+        for count in 1...512 {
+            part.withUnsafeBytes { receiver.receive($0) }
+            let room = receiver.bytes.capacity
+            rooms.insert(room)
+            // The allocator rounds up.
+            #expect(room <= max(64 << 10, 8 * count * part.count) + 4_096)
+        }
+        #expect(length == nil || rooms.count <= 4)
+        #expect(receiver.bytes.count == 8 << 20)
+    }
+
+    @Test(
+        "a part that the disk does not take is cut off again, and no receipt tells of it",
+        .exclusiveFaults)
+    func flushFails() async throws {
+        let path = try await address()
+        // A part that is there already is not written again, and waits until the disk has it.
+        for _ in 0..<2 { _ = await patch(path, Self.content[..<4], at: "0") }
+        let folder = fixture.folder.path + "/parts/"
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: folder).first)
+        var status = stat()
+        try #require(stat(folder + name, &status) == 0)
+        func failNextSync() {
+            CFaultsArm(status.st_dev, status.st_ino, CFaultsSync, 0, 1, EIO)
+        }
+        // It is answered before the disk has it, and the next one waits for that.
+        failNextSync()
+        #expect(Self.offset(await patch(path, Self.content[4..<8], at: "4")) == "8")
+        let gap = await patch(path, Self.content[8...], at: "8")
+        #expect(CFaultsDisarm() == 1)
+        #expect(gap.status == 409 && Self.offset(gap) == "4")
+        #expect(await offset(path) == "4")
+        failNextSync()
+        let last = await patch(path, Self.content[4...], at: "4")
+        #expect(CFaultsDisarm() == 1)
+        #expect(last.status == 409 && Self.offset(last) == "4", "it has no receipt")
+        #expect(await offset(path) == "4")
+        let asset = try file(await patch(path, Self.content[4...], at: "4"))
+        #expect(asset.fileChecksum == Digest.sha256(Self.content).hexadecimal)
+        let saved = try await fixture.modify(
+            .init(.create, HubFixture.record("a", ["f": .asset(asset)])))
+        #expect(saved.first?.code == nil)
+    }
+
     // MARK: The client
+
+    @Test("a part of a file is read to its end, and again from where libcurl asks for it")
+    func readsAgain() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/part-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data(Self.content).write(to: URL(filePath: path))
+        let told = Locked<Int64>(0)
+        let transfer = FileTransfer(
+            HTTPFile(path: path, role: .body(2..<7)) { bytes in told.withLock { $0 = bytes } })
+        func read(_ count: Int) -> String {
+            var bytes = [CChar](repeating: 0, count: count)
+            let got = bytes.withUnsafeMutableBufferPointer {
+                transfer.read(into: $0.baseAddress, count)
+            }
+            return String(decoding: bytes.prefix(got).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        }
+        #expect(read(3) == "234" && told.withLock { $0 } == 3)
+        #expect(read(100) == "56" && read(100) == "")
+        #expect(transfer.seek(to: 1) == 0 && read(2) == "34")
+        #expect(transfer.seek(to: 6) != 0 && transfer.seek(to: -1) != 0)
+        #expect(transfer.seek(to: 0) == 0 && read(100) == "23456")
+    }
+
+    @Test("parts of every size arrive as they are, also none")
+    func sizes() async throws {
+        let server = try HubServer(fixture.hub)
+        var configuration = fixture.configuration(at: server.url)
+        configuration.uploadPartBytes = 1_000
+        let service = try CloudKitRecordService(configuration, client: try CurlClient())
+        let path = FileManager.default.temporaryDirectory.path + "/sizes-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let zone = ZoneID("z")
+        for count in [0, 1, 999, 1_000, 1_001, 2_500] {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            try Data(bytes).write(to: URL(filePath: path))
+            let field = AssetField(recordName: "r\(count)", recordType: "T", fieldName: "f")
+            let before = service.sentFileBytes
+            let asset = try await service.upload(path, for: field, in: zone) { _ in }
+            #expect(asset.fileChecksum == Digest.sha256(bytes).hexadecimal, "\(count)")
+            #expect(service.sentFileBytes - before == Int64(count))
+        }
+        await server.stop()
+    }
 
     @Test("the client uploads and downloads over HTTP, and goes on after a cut")
     func client() async throws {

@@ -134,7 +134,8 @@ import Testing
         #expect(
             member.reports == [
                 "3:16 '.sorted' is no option of @Attribute. The options are .indexed, .unique, "
-                    + ".lossless, .localOnly, .notUploaded, .notDownloaded, .transient and .codable."
+                    + ".lossless, .localOnly, .notUploaded, .notDownloaded, .transient, .codable, "
+                    + ".embedded, .external and .afterwards."
             ])
     }
 
@@ -154,6 +155,35 @@ import Testing
             ])
         #expect(Member("@Attribute(.lossless) var price: Decimal?").reports.isEmpty)
         #expect(Member("@Attribute(.lossless) var price: Money").reports.isEmpty)
+    }
+
+    @Test func `only Data is external, and only files come afterwards`() {
+        let external = "3:16 '.external' is for Data: its bytes are kept in a file. Remove it."
+        for declaration in [
+            "@Attribute(.external) var image: Asset",
+            "@Attribute(.external) var pages: [Data] = []",
+            "@Attribute(.external, .codable) var image: Data",
+            "@Attribute(.external) var name: Text",
+        ] {
+            #expect(Member(declaration).reports == [external], "\(declaration)")
+        }
+        let afterwards =
+            "3:16 '.afterwards' is for files: an Asset, a list of them, or Data with '.external'. "
+            + "Remove it."
+        for type in ["Data", "String", "[Data]"] {
+            #expect(Member("@Attribute(.afterwards) var value: \(type)").reports == [afterwards])
+        }
+        for declaration in [
+            "@Attribute(.external) var image: Data?", "@Attribute(.afterwards) var image: Asset?",
+            "@Attribute(.afterwards) var pages: [Asset]",
+            "@Attribute(.afterwards, .external) var image: Data",
+        ] {
+            #expect(Member(declaration).reports.isEmpty, "\(declaration)")
+        }
+        #expect(
+            Member("@Attribute(.external, .indexed) var image: Data").reports == [
+                "3:27 'Data' can't be indexed: bytes have no order to search by. Remove '.indexed'."
+            ])
     }
 
     @Test func `bytes are not indexed`() {

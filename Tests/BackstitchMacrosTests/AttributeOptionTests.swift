@@ -39,6 +39,17 @@ import Testing
         #expect(text.contains("self.value.map {"))
     }
 
+    @Test func `external bytes are read and written as files`() {
+        let text = Member("@Attribute(.external) var value = Data()").expansion.text
+        #expect(
+            text.contains(
+                "AttributeSchema(\"value\", Data.self, options: [.external], hasDefault: true"))
+        #expect(text.contains("fields.read(external: Data.self, at: 0, default: Data())"))
+        #expect(text.contains("try fields.write(external: self.value, at: 0)"))
+        let optional = Member("@Attribute(.external) var value: Data?").expansion.text
+        #expect(optional.contains("fields.read(external: Data?.self, at: 0)"))
+    }
+
     @Test func `a transient property is no attribute`() {
         let member = Member("@Attribute(.transient) var cache: [String: Int] = [:]")
         #expect(member.reports.isEmpty)

@@ -48,7 +48,7 @@ import Testing
         "var team: Team.ID?", "var team: Optional<Team.ID>",
         "@Relationship(onDelete: .nullify) var team: Team.ID?",
         "@Relationship(onDelete: .deny) var team: Team.ID",
-        "@Backstitch.Relationship(onDelete: DeleteRule.cascade) var team: EntityID<Team>",
+        "@Backstitch.Relationship(onDelete: AttributeSchema.DeleteRule.cascade) var team: EntityID<Team>",
     ])
     func `references with a rule that fits are fine`(property: String) {
         #expect(Member(property).reports.isEmpty)

@@ -30,7 +30,7 @@ import Testing
             case 6:
                 // Which records refer to a record decides about others that refer to it.
                 let crowded = QueryCondition<Department>().where(
-                    \.employees, count: .atLeast(3),
+                    \.employees, count: 3...,
                     of: QueryCondition().where(\.age, atLeast: number))
                 query = query.where(
                     .not(QueryCondition().where(\.department, fulfils: crowded)))

@@ -119,4 +119,11 @@ enum Wrong {
         }
         #expect(!FileManager.default.fileExists(atPath: folder.store))
     }
+
+    @Test func `a schema without entities is refused`() throws {
+        let error = try #require(failure { _ = try folder.open(StoreSchema()) })
+        #expect(error.code == .invalidSchema)
+        #expect(error.message.contains("no entities"))
+        #expect(!FileManager.default.fileExists(atPath: folder.store))
+    }
 }

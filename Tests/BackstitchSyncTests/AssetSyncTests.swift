@@ -661,6 +661,30 @@ import Testing
         await laptop.engine.stop()
     }
 
+    @Test func `an engine that is stopped while it looks for a file asks for no other record`()
+        async throws
+    {
+        let cloud = SimulatedCloud()
+        let (phone, laptop) = (try device("phone", cloud), try device("laptop", cloud))
+        let file = try await add("picture", to: phone)
+        for name in ["p", "q"] {
+            try await phone.save(Photo(id: Photo.ID(name), title: "x", image: file))
+        }
+        try await phone.sync()
+        try await laptop.sync()
+        // Whichever is asked for first does not have it any more.
+        for name in ["p", "q"] {
+            try cloud.write(name, type: "Photo", fields: ["image": .null], in: scenarioZone)
+        }
+        let before = cloud.requestCounts[.lookup] ?? 0
+        laptop.service.beforeReply = { [engine = laptop.engine] info throws(ServiceError) in
+            if info.kind == .lookup { await engine.stop() }
+        }
+        await #expect(throws: SyncError.self) { try await laptop.engine.downloadFiles() }
+        await laptop.engine.untilEnded()
+        #expect(cloud.requestCounts[.lookup] == before + 1)
+    }
+
     @Test func `a file that a deleted record held goes from the devices and the service`()
         async throws
     {

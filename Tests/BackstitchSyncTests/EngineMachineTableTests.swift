@@ -61,7 +61,8 @@ import Testing
                 .operationEnded($0, .failed(StepFailure(StoreError(.io, "injected")))),
             ] as [Machine.Event]
         }
-        events.append(.operationEnded(call, .progress(.parked)))
+        let parked = ParkedRecord(record: RecordID(entity: "A", name: "a"), sequence: 1, reason: "")
+        events.append(.operationEnded(call, .progress(.parked(parked))))
         let step = machine.round?.step
         let id = machine.rounds
         events += replies(to: step).map { .replied(id, $0) }

@@ -11,18 +11,18 @@ import Testing
     let cloud = SimulatedCloud()
 
     private func phone(
-        _ selection: SyncSelection, store: Store? = nil
+        _ selection: SyncConfiguration.Selection, store: Store? = nil
     ) throws -> Device {
         try Device(cloud, store: store) { $0.selection = selection }
     }
 
-    private func shared() throws -> SyncSelection {
-        try SyncSelection.all.pushing(
+    private func shared() throws -> SyncConfiguration.Selection {
+        try SyncConfiguration.Selection.all.pushing(
             #Predicate<Note> { !$0.title.starts(with: "draft") })
     }
 
     @Test func `records of other entities are neither pushed nor pulled`() async throws {
-        let phone = try phone(SyncSelection(Note.self))
+        let phone = try phone(SyncConfiguration.Selection(Note.self))
         try await phone.note("a", "note")
         try await phone.save(TaskList(id: "l", title: "list"))
         try await phone.sync()
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `a wider selection brings both sides what they lack`() async throws {
-        let phone = try phone(SyncSelection(Note.self))
+        let phone = try phone(SyncConfiguration.Selection(Note.self))
         try await phone.note("a", "note")
         try await phone.save(TaskList(id: "l", title: "list"))
         try await phone.sync()
@@ -65,7 +65,7 @@ import Testing
     @Test func `a wider selection brings what was left out since the zone was lost`()
         async throws
     {
-        let phone = try phone(SyncSelection(Note.self))
+        let phone = try phone(SyncConfiguration.Selection(Note.self))
         try await phone.note("a", "note")
         try await phone.save(TaskList(id: "l", title: "list"))
         try await phone.sync()
@@ -144,7 +144,7 @@ import Testing
 
     @Test func `a selection of an unknown entity is refused`() async throws {
         let phone = try Device(cloud, schema: StoreSchema(Note.self)) {
-            $0.selection = SyncSelection(TaskList.self)
+            $0.selection = SyncConfiguration.Selection(TaskList.self)
         }
         let error = await syncError { try await phone.sync() }
         #expect(error?.code == .store)

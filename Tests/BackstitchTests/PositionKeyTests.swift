@@ -1,10 +1,13 @@
 import Backstitch
 import BackstitchTesting
+import Foundation
 import Testing
 
 @Suite struct PositionKeyTests {
     private func key(_ lower: String?, _ upper: String?, _ jitter: UInt64 = 0) throws -> String {
-        try PositionKey.between(lower, upper, jitter: jitter)
+        let low = try lower.map { try #require(PositionKey(stored: $0)) }
+        let high = try upper.map { try #require(PositionKey(stored: $0)) }
+        return try PositionKey.between(low, high, jitter: jitter).stored
     }
 
     private func expectBetween(_ lower: String?, _ key: String, _ upper: String?) {
@@ -90,12 +93,22 @@ import Testing
         "", "a", "0", "9x", "b1", "a0é", "a00", "a0-", "a1\u{0}1", "_0", " a0",
         "A00000000000000000000000000",
     ])
-    func `what is no key is refused`(text: String) {
-        let places: [(String?, String?)] = [(text, nil), (nil, text)]
-        for (lower, upper) in places {
-            let error = #expect(throws: PositionKey.Failure.self) { try key(lower, upper) }
-            #expect(error?.code == .invalidKey)
+    func `what is no key is refused`(text: String) throws {
+        #expect(PositionKey(stored: text) == nil)
+        let json = try JSONEncoder().encode([text])
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([PositionKey].self, from: json)
         }
+    }
+
+    @Test func `a key is its text in JSON, and sorts by its bytes`() throws {
+        let keys = try ["Zz0001", "a00001", "a0V0001", "b00"].map {
+            try #require(PositionKey(stored: $0))
+        }
+        #expect(keys == keys.shuffled().sorted())
+        let json = try JSONEncoder().encode(keys)
+        #expect(String(decoding: json, as: UTF8.self) == #"["Zz0001","a00001","a0V0001","b00"]"#)
+        #expect(try JSONDecoder().decode([PositionKey].self, from: json) == keys)
     }
 
     @Test func `keys in the wrong order are refused`() {

@@ -66,6 +66,18 @@ import Threading
         try nest(5, in: environment) {}
     }
 
+    @Test func `a read that could take more threads takes one if no slot is left`() throws {
+        let environment = try fixture.open { $0.readersMax = 5 }
+        try nest(4, in: environment) {
+            try environment.read { transaction in
+                let ran = try ParallelReads(transaction.access).run(count: 2, threadsMax: 2) {
+                    _, _ in
+                }
+                #expect(!ran)
+            }
+        }
+    }
+
     @Test func `slots of dead readers are used again`() throws {
         var environment = try fixture.open { $0.readersMax = 3 }
         try environment.save(["a": "1"])

@@ -88,7 +88,7 @@ import Testing
     /// Folders that read and write bytes where they lie, or call the system or a C library. What is
     /// elsewhere goes without pointers.
     private static let folders: Set = [
-        "BackstitchHubPostgreSQL/Connection",
+        "BackstitchHubBucket/HTTP", "BackstitchHubPostgreSQL/Connection",
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
         "BackstitchCore/Hashing",
         "BackstitchCore/Identity", "BackstitchCore/JSON",
@@ -166,6 +166,16 @@ import Testing
         let text = try #require(SourceFile(path: "Package.swift")).text
         let linking = try Manifest(text).targets
             .filter { $0.dependencies.contains("BackstitchHubPostgreSQL") }.map(\.name)
+        #expect(linking.sorted() == ["BackstitchCLI", "BackstitchHubTests"])
+    }
+
+    @Test func `what speaks to libcurl are two modules, and hubs go without`() throws {
+        let found = Self.sources(besides: ["BackstitchHubBucket", "CloudKitRecordService"])
+            .flatMap { $0.imports.contains("CCurl") ? [$0.path] : [] }
+        #expect(found == [])
+        let text = try #require(SourceFile(path: "Package.swift")).text
+        let linking = try Manifest(text).targets
+            .filter { $0.dependencies.contains("BackstitchHubBucket") }.map(\.name)
         #expect(linking.sorted() == ["BackstitchCLI", "BackstitchHubTests"])
     }
 

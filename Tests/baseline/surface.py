@@ -122,4 +122,5 @@ def main(arguments):
         sys.exit(1)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

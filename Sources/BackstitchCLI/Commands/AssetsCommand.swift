@@ -75,7 +75,7 @@ struct AssetsCommand: Command {
             : try Store.open(existing: path, access: .readWrite, checksPages: true)
         defer { store.close() }
         let assets = store.assets
-        var report: AssetVerification?
+        var report: StoreAssets.Verification?
         if arguments.has(Self.verify) {
             let progress = console.progress("Comparing")
             defer { progress.finish() }
@@ -84,7 +84,7 @@ struct AssetsCommand: Command {
             }
         }
         let collected = arguments.has(Self.orphans) ? try await assets.collect() : nil
-        var evicted: AssetUsage?
+        var evicted: StoreAssets.Usage?
         if let limit { evicted = try await assets.evict(downTo: limit) }
         let usage = assets.usage()
         if arguments.has(.json) {
@@ -107,11 +107,11 @@ struct AssetsCommand: Command {
         return report?.isConsistent == false ? .negative : .success
     }
 
-    private static func text(_ usage: AssetUsage) -> String {
+    private static func text(_ usage: StoreAssets.Usage) -> String {
         "\(usage.files.counted("file")), \(Int(usage.bytes).asBytes)"
     }
 
-    private static func lines(_ report: AssetVerification, areMoved: Bool) -> [String] {
+    private static func lines(_ report: StoreAssets.Verification, areMoved: Bool) -> [String] {
         var lines = ["Compared: \(report.checked.counted("file"))."]
         if report.orphans > 0 {
             lines.append("Named by nothing: \(report.orphans.counted("file")). See --orphans.")

@@ -91,7 +91,7 @@ struct DoctorCommand: Command {
     /// What is found of the files that records hold; nil if the store has to be repaired or opened first.
     private static func contents(
         _ report: RepairReport, _ path: String, _ arguments: Arguments
-    ) async throws -> AssetVerification? {
+    ) async throws -> StoreAssets.Verification? {
         guard report.diagnosis.remedy == .none || report.keptAt != nil else { return nil }
         let repairs = arguments.has(Self.repair)
         let store = try Store.open(

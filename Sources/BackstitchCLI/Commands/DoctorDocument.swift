@@ -29,7 +29,7 @@ struct DoctorDocument: Encodable {
     let keptAt: String?
     let stoppedWriter: Int32?
 
-    init(_ report: RepairReport, _ contents: AssetVerification?, path: String) {
+    init(_ report: RepairReport, _ contents: StoreAssets.Verification?, path: String) {
         let diagnosis = report.diagnosis
         store = path
         healthy = diagnosis.isHealthy && contents?.isConsistent != false

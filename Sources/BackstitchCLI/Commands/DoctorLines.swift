@@ -48,7 +48,7 @@ enum DoctorLines {
     }
 
     /// What is wrong with the files that records hold.
-    static func messages(_ contents: AssetVerification?) -> [String] {
+    static func messages(_ contents: StoreAssets.Verification?) -> [String] {
         guard let contents else { return [] }
         return contents.corrupt.map { "The file \($0) is another content than its name says." }
             + contents.missing.map {
@@ -56,7 +56,7 @@ enum DoctorLines {
             }
     }
 
-    static func lines(_ contents: AssetVerification?, isRepaired: Bool) -> [String] {
+    static func lines(_ contents: StoreAssets.Verification?, isRepaired: Bool) -> [String] {
         guard let contents, contents.checked > 0 || !contents.isConsistent else { return [] }
         var lines = ["Files of records: \(contents.checked) compared."]
         lines += messages(contents).prefix(namesMax).map { "  " + $0 }

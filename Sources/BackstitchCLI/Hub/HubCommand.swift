@@ -19,6 +19,14 @@ struct HubCommand: Command {
         "storage", "ADDRESS", "A PostgreSQL database that keeps the records; DIR keeps files.")
     static let storagePassword = Syntax.Option(
         "storage-password", "FILE", "The password of the database's role, in a file.")
+    static let bucket = Syntax.Option(
+        "bucket", "URL", "An S3-compatible bucket for files: https://HOST/BUCKET[/PREFIX].")
+    static let bucketRegion = Syntax.Option(
+        "bucket-region", "NAME", "The bucket's region; us-east-1 unless given.")
+    static let bucketKey = Syntax.Option(
+        "bucket-key", "FILE", "The access key in one line, and its secret in the next one.")
+    static let bucketCA = Syntax.Option(
+        "bucket-ca", "FILE", "Authorities in PEM that the bucket's certificate comes from.")
     static let container = Syntax.Option(
         "container", "NAME", "The container; iCloud.backstitch unless given.")
     static let environment = Syntax.Option(
@@ -128,6 +136,10 @@ struct HubCommand: Command {
             With --storage hubs share the database, and may share DIR; 'migrate' makes its tables first. The
             address is a URI (postgresql://ROLE@HOST/DATABASE) or libpq's keywords, without a password.
 
+            With --bucket new files go there, and DIR has uploads under way, and files from before. Without
+            --bucket-key the credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Give it to
+            all actions but restore: backup, doctor and verify fetch or look for what is in the bucket.
+
             Secrets are told once; the hub keeps their SHA-256. /healthz says that it runs, /ready that it
             can write, /metrics what it did. A service manager that gives NOTIFY_SOCKET and WATCHDOG_USEC
             is told how it does.
@@ -161,6 +173,7 @@ struct HubCommand: Command {
         let settings = try HubSettings(arguments)
         if action == .serve { return try await HubService(settings, arguments, console).run() }
         let database = try settings.database()
+        let store = try settings.fileStore()
         if let database {
             if action == .migrate { return try HubMigrating.run(database, arguments, console) }
             guard ![.restore, .backup].contains(action) else {
@@ -174,16 +187,21 @@ struct HubCommand: Command {
                     throw UsageError("The option --data is missing: the folder of the files.")
                 }
                 return try HubDoctor.run(
-                    database, files: folder, readsFiles: action == .verify, arguments, console)
+                    database, files: folder, in: store, readsFiles: action == .verify, arguments,
+                    console)
             }
             guard let folder = arguments.text(Self.backup) ?? settings.data else {
                 throw UsageError("The option --data is missing, or --backup.")
             }
+            // A backup has all files itself.
             return try HubDoctor.run(
-                folder, readsFiles: action == .verify, arguments, console)
+                folder, files: arguments.has(Self.backup) ? nil : store,
+                readsFiles: action == .verify, arguments, console)
         }
         guard let folder = settings.data else { throw UsageError("The option --data is missing.") }
-        if action == .restore { return try HubCopying.copy(folder, action, arguments, console) }
+        if action == .restore {
+            return try HubCopying.copy(folder, action, files: nil, arguments, console)
+        }
         if database == nil, !FileManager.default.fileExists(atPath: folder + "/data.mdb") {
             // A misspelt folder must not become a hub whose credentials open nothing.
             guard action.makesCredentials || HubManaging.adds(arguments) else {
@@ -193,16 +211,19 @@ struct HubCommand: Command {
                 "There was no hub in '\(folder.printable)'; a new one is made. Check --data if this "
                     + "is a surprise.")
         }
-        if action == .backup { return try HubCopying.copy(folder, action, arguments, console) }
+        if action == .backup {
+            return try HubCopying.copy(folder, action, files: store, arguments, console)
+        }
         if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let audit = try settings.openAuditLog(console)
         var configuration = HubConfiguration()
         configuration.limits = settings.limits
         let hub =
             if let database {
-                try await Hub(storage: database, files: folder, configuration: configuration)
+                try await Hub(
+                    storage: database, files: folder, in: store, configuration: configuration)
             } else {
-                try await Hub(at: folder, configuration: configuration)
+                try await Hub(at: folder, files: store, configuration: configuration)
             }
         defer { hub.close() }
         return try await action.run(hub, arguments, audit, console)

@@ -14,7 +14,8 @@ enum HubCopying {
 
     /// Makes a backup of a folder, or a folder of a backup.
     static func copy(
-        _ folder: String, _ action: HubAction, _ arguments: Arguments, _ console: Console
+        _ folder: String, _ action: HubAction, files store: HubFileStore?,
+        _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
         guard let backup = arguments.text(HubCommand.backup) else {
             throw UsageError("The option --backup is missing.")
@@ -23,7 +24,9 @@ enum HubCopying {
         defer { progress.finish() }
         let report: HubCopyReport
         if action == .backup {
-            report = try Hub.backUp(folder, to: backup) { progress.update(done: $0, total: $1) }
+            report = try Hub.backUp(folder, to: backup, files: store) {
+                progress.update(done: $0, total: $1)
+            }
         } else {
             report = try Hub.restore(backup, to: folder) { progress.update(done: $0, total: $1) }
         }

@@ -25,18 +25,21 @@ enum HubDoctor {
 
     /// - Parameter readsFiles: Whether all files are read, to compare them with their checksums.
     static func run(
-        _ path: String, readsFiles: Bool = false, _ arguments: Arguments, _ console: Console
+        _ path: String, files store: HubFileStore? = nil, readsFiles: Bool = false,
+        _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
-        let diagnosis = try readsFiles ? Hub.verify(at: path) : Hub.diagnose(at: path)
+        let diagnosis =
+            try readsFiles
+            ? Hub.verify(at: path, files: store) : Hub.diagnose(at: path, files: store)
         return try tell(diagnosis, of: path, arguments, console)
     }
 
     /// Looks at a hub whose records are in a database.
     static func run(
-        _ database: PostgreSQLAddress, files folder: String, readsFiles: Bool,
-        _ arguments: Arguments, _ console: Console
+        _ database: PostgreSQLAddress, files folder: String, in store: HubFileStore?,
+        readsFiles: Bool, _ arguments: Arguments, _ console: Console
     ) throws -> ExitCode {
-        let diagnosis = try database.diagnose(files: folder, readsFiles: readsFiles)
+        let diagnosis = try database.diagnose(files: folder, in: store, readsFiles: readsFiles)
         return try tell(diagnosis, of: folder, arguments, console)
     }
 

@@ -130,16 +130,23 @@ struct HubService {
         configuration.limits.privateDatabaseBytes = settings.quota
         configuration.limits.publicDatabaseBytes = settings.publicQuota
         configuration.log = { [console] in console.complain($0) }
+        let store = try settings.fileStore()
+        // It may come back: records go on without it.
+        do { try store?.check() } catch { note("error", Failure.describe(error)) }
         if let database = try settings.database() {
             guard let folder = settings.data else {
                 throw UsageError("The option --data is missing: the folder of files.")
             }
             return (
-                try await Hub(storage: database, files: folder, configuration: configuration), nil
+                try await Hub(
+                    storage: database, files: folder, in: store, configuration: configuration), nil
             )
         }
         if let folder = settings.data {
-            return (try await Hub(at: folder, configuration: configuration), nil)
+            return (try await Hub(at: folder, files: store, configuration: configuration), nil)
+        }
+        guard store == nil else {
+            throw UsageError("The option --data is missing: the folder of uploads under way.")
         }
         guard arguments.has(HubCommand.dev) else {
             throw UsageError("The option --data is missing.")
@@ -208,6 +215,7 @@ struct HubService {
         guard settings.data != nil || database == nil else {
             throw UsageError("The option --data is missing: the folder of files.")
         }
+        try settings.fileStore()?.check()
         let holdsHub =
             try database.map { try $0.isHub() }
             ?? settings.data.map { Hub.isHub(at: $0) } ?? false

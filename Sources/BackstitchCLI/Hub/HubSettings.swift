@@ -1,4 +1,5 @@
 import BackstitchHub
+import BackstitchHubBucket
 import BackstitchHubPostgreSQL
 import Foundation
 import Terminal
@@ -22,6 +23,10 @@ struct HubSettings {
     var data: String?
     var storage: String?
     var storagePassword: SettingFile?
+    var bucket: String?
+    var bucketRegion: String?
+    var bucketKey: SettingFile?
+    var bucketCA: String?
     var accessLog: String?
     var auditLog: String?
     var quota: Int64?
@@ -105,6 +110,12 @@ struct HubSetting: Sendable {
         },
         HubSetting("storage", HubCommand.quota) { $0.quota = try number($1) },
         HubSetting("storage", HubCommand.publicQuota) { $0.publicQuota = try number($1) },
+        HubSetting("bucket", HubCommand.bucket) { $0.bucket = $1 },
+        HubSetting("bucket", HubCommand.bucketRegion) { $0.bucketRegion = $1 },
+        HubSetting("bucket", HubCommand.bucketKey, .path) {
+            $0.bucketKey = SettingFile(text: $1, option: HubCommand.bucketKey)
+        },
+        HubSetting("bucket", HubCommand.bucketCA, .path) { $0.bucketCA = $1 },
         HubSetting("logs", HubCommand.accessLog, .path) { $0.accessLog = $1 },
         HubSetting("logs", HubCommand.auditLog, .path) { $0.auditLog = $1 },
         HubSetting("limits", HubCommand.sessionDays) {
@@ -218,6 +229,36 @@ extension HubSettings {
         let password = try storagePassword?.read(credentials: credentials)
         return try PostgreSQLAddress(
             storage, password: password?.trimmingCharacters(in: .newlines))
+    }
+
+    /// Where files are, if not in the folder.
+    ///
+    /// - Parameter variables: Those of the process, which may have the credentials.
+    func fileStore(
+        _ variables: [String: String] = ProcessInfo.processInfo.environment
+    ) throws -> HubFileStore? {
+        guard let bucket else {
+            let others = [bucketRegion, bucketKey?.text, bucketCA]
+            guard others.allSatisfy({ $0 == nil }) else {
+                throw UsageError("The other options of a bucket go with --bucket.")
+            }
+            return nil
+        }
+        let credentials: BucketCredentials
+        if let bucketKey {
+            credentials = try BucketCredentials(
+                file: bucketKey.read(credentials: variables["CREDENTIALS_DIRECTORY"]))
+        } else if let known = BucketCredentials(environment: variables) {
+            credentials = known
+        } else {
+            throw Refusal(
+                "The bucket needs credentials. Name a file with --bucket-key, or set AWS_ACCESS_KEY_ID and "
+                    + "AWS_SECRET_ACCESS_KEY.")
+        }
+        return HubFileStore(
+            try Bucket(
+                bucket, region: bucketRegion ?? "us-east-1", credentials: credentials,
+                certificates: bucketCA))
     }
 
     /// The audit log, if there is one.

@@ -139,10 +139,10 @@ struct ConditionParser {
         switch try relation() {
         case .list(let name, let type):
             let inner = try innerCondition(.element(type))
-            return inner.map { .anyElement(of: name, $0) } ?? .count(name, .atLeast(1))
+            return inner.map { .anyElement(of: name, $0) } ?? .count(name, 1...)
         case .referrers(let other, let reference):
             let inner = try innerCondition(.entity(other))
-            return .referrers(other.name, by: reference, .atLeast(1), fulfilling: inner)
+            return .referrers(other.name, by: reference, 1..., fulfilling: inner)
         }
     }
 
@@ -153,10 +153,12 @@ struct ConditionParser {
         switch try relation() {
         case .list(let name, _):
             try require(")")
-            return .count(name, try number())
+            let (comparison, number) = try self.number()
+            return .count(name, comparison, number)
         case .referrers(let other, let reference):
             let inner = try innerCondition(.entity(other))
-            return .referrers(other.name, by: reference, try number(), fulfilling: inner)
+            let (comparison, number) = try self.number()
+            return .referrers(other.name, by: reference, comparison, number, fulfilling: inner)
         }
     }
 
@@ -207,7 +209,7 @@ struct ConditionParser {
         return .list(name, of: element)
     }
 
-    private mutating func number() throws(ConditionError) -> QueryCount {
+    private mutating func number() throws(ConditionError) -> (Comparison, Int) {
         let symbol = advance()
         let comparisons: [String: Comparison] = [
             "=": .equal, "!=": .notEqual, "<": .less, "<=": .lessOrEqual, ">": .greater,
@@ -220,7 +222,7 @@ struct ConditionParser {
         guard case .number(let text) = token.kind, let number = Int(text) else {
             throw error("Here a whole number is missing.", at: token)
         }
-        return QueryCount(comparison, number)
+        return (comparison, number)
     }
 
     // MARK: Tests
@@ -240,7 +242,7 @@ struct ConditionParser {
                 let isNegated = take(word: "not")
                 if take(word: "empty") {
                     let name = try subject.counted(at: token)
-                    return .count(name, isNegated ? .atLeast(1) : .exactly(0))
+                    return isNegated ? .count(name, 1...) : .count(name, 0)
                 }
                 try require(word: "null")
                 let attribute = try subject.attribute(at: token)

@@ -15,6 +15,8 @@ struct ConflictSides {
     var cleared: Set<FieldID> = []
     /// The local operations up to this are on the service.
     var through: UInt64
+    /// Whether all that is to be pushed is left of edits that met the service before.
+    var isLeftOver: Bool
     /// The time of the last local operation.
     var localMilliseconds: Int64
     var name: RecordName
@@ -28,6 +30,7 @@ struct ConflictSides {
         mine = local.fields
         theirs = server
         self.through = through
+        isLeftOver = local.unsynced.allSatisfy { $0.origin == .rebase }
         localMilliseconds = LogicalClock.milliseconds(of: local.unsynced.last?.clock ?? 0)
         name = local.name
         guard base == nil else { return }
@@ -83,6 +86,9 @@ extension Merge {
 
     /// Decides; nil if the application has to.
     private func decide(_ sides: ConflictSides) -> Decision? {
+        if let files = files(following: sides) {
+            return Decision(answer: .fields(files), isLossy: false)
+        }
         let isEdited = sides.mine != nil
         if !isEdited || sides.theirs == nil {
             switch rules.deletePolicy {
@@ -92,6 +98,23 @@ extension Merge {
             }
         }
         return decide(rules.policy, sides)
+    }
+
+    /// The files that follow an edit which the service has had, if nothing else is to be pushed and the
+    /// service has of them what it had; nil otherwise.
+    ///
+    /// They say nothing of the rest of the record. If they did, two devices whose files can't be had would
+    /// take turns in pushing what they know of that.
+    private func files(following sides: ConflictSides) -> Fields? {
+        guard sides.isLeftOver, let base = sides.base, let mine = sides.mine,
+            let theirs = sides.theirs
+        else { return nil }
+        let changed = foreignFields(mine, base)
+        let isFollowing = changed.allSatisfy {
+            laterFields.contains($0) && areSame($0, theirs.value($0), base.value($0))
+        }
+        guard isFollowing, !changed.isEmpty else { return nil }
+        return Fields(changed.map { ($0, mine.value($0)) })
     }
 
     private func decide(_ policy: ConflictPolicy, _ sides: ConflictSides) -> Decision? {

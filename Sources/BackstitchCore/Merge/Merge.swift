@@ -96,17 +96,20 @@ package struct Merge: Sendable {
     package var knownFields: Set<FieldID>
     /// The fields that a create may leave out at first, because they close a circle of references.
     package var deferrableFields: Set<FieldID>
+    /// The fields that a create or an update may leave out at first, because their files follow.
+    package var laterFields: Set<FieldID>
     /// Whether two values are the same on the service, if some types lose precision.
     package var areSame: @Sendable (FieldID, RecordValue, RecordValue) -> Bool
 
     package init(
         rules: MergeRules, knownFields: Set<FieldID>,
-        deferrableFields: Set<FieldID> = [],
+        deferrableFields: Set<FieldID> = [], laterFields: Set<FieldID> = [],
         areSame: @escaping @Sendable (FieldID, RecordValue, RecordValue) -> Bool = { $1 == $2 }
     ) {
         self.rules = rules
         self.knownFields = knownFields
         self.deferrableFields = deferrableFields
+        self.laterFields = laterFields
         self.areSame = areSame
     }
 
@@ -175,8 +178,10 @@ package struct Merge: Sendable {
             return MergePlan(
                 remote: .acknowledge(version: version, through: whole.state.sequence))
         }
-        if local.version == nil, let part = states.last(where: { isPart(server, of: $0) }) {
-            // Our own create came through without the references that were to follow.
+        let before = local.version == nil ? nil : base
+        let edited = states.dropFirst(local.version == nil ? 0 : 1)
+        if let part = edited.last(where: { isPart(server, of: $0, before) }) {
+            // Our own edit came through without the references or the files that were to follow.
             return MergePlan(
                 remote: .adopt(version: version, fields: server, through: part.sequence),
                 rebase: local.fields.map { .save($0) } ?? .delete)
@@ -224,11 +229,13 @@ package struct Merge: Sendable {
         return foreignFields(server, shared).isEmpty
     }
 
-    /// Whether the service holds a local state but for references that a create leaves out.
-    private func isPart(_ server: Fields, of state: PrefixState) -> Bool {
-        guard let fields = state.fields, !deferrableFields.isEmpty else { return false }
+    /// Whether the service holds a local state but for what a modification leaves out: references of a
+    /// create, and files. Of them it has what it had before.
+    private func isPart(_ server: Fields, of state: PrefixState, _ before: Fields?) -> Bool {
+        let leftOut = before == nil ? deferrableFields.union(laterFields) : laterFields
+        guard let fields = state.fields, !leftOut.isEmpty else { return false }
         return foreignFields(server, fields).allSatisfy {
-            deferrableFields.contains($0) && server.value($0) == .null
+            leftOut.contains($0) && areSame($0, server.value($0), before?.value($0) ?? .null)
         }
     }
 
@@ -294,13 +301,13 @@ package struct Merge: Sendable {
         ]
         var fold = RecordFold()
         var shared: Fields?
-        let hasStayed = local.version == nil && local.unsynced.contains(where: \.isLocalOnly)
+        let hasStayed = local.version == nil && local.unsynced.contains { $0.origin == .localOnly }
         for step in local.unsynced {
             fold.add(step)
             current = step.change.applied(to: current)
-            if hasStayed, step.isFromService {
+            if hasStayed, step.origin == .remote {
                 shared = current
-            } else if hasStayed, !step.isLocalOnly {
+            } else if hasStayed, step.origin != .localOnly {
                 // What began here to stay is pushed as a whole with its first edit.
                 shared = shared == nil ? current : step.change.applied(to: shared)
             }

@@ -123,28 +123,22 @@ package struct OperationStep: Equatable, Sendable {
     package var sequence: UInt64
     package var clock: UInt64
     package var change: Change
-    /// Whether the service was not to hear of it.
-    package var isLocalOnly: Bool
-    /// Whether it made the record what the service had.
-    package var isFromService: Bool
+    package var origin: OperationOrigin
 
     package init(
-        sequence: UInt64, clock: UInt64 = 0, change: Change, isLocalOnly: Bool = false,
-        isFromService: Bool = false
+        sequence: UInt64, clock: UInt64 = 0, change: Change, origin: OperationOrigin = .local
     ) {
         self.sequence = sequence
         self.clock = clock
         self.change = change
-        self.isLocalOnly = isLocalOnly
-        self.isFromService = isFromService
+        self.origin = origin
     }
 
     /// Decodes a stored operation that changes content; not the baseline of a tombstone.
     package init(_ operation: OperationView) throws(OperationDamage) {
         sequence = operation.sequence
         clock = operation.clock
-        isLocalOnly = operation.origin == .localOnly
-        isFromService = operation.origin == .remote
+        origin = operation.origin
         do throws(FieldError) {
             switch operation.kind {
             // Before a baseline there is nothing, as before an insert.

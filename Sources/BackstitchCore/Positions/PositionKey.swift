@@ -1,4 +1,4 @@
-/// Keys for an order that the user chooses, as a text attribute that queries sort by.
+/// A place in an order that the user chooses: an attribute that queries sort by.
 ///
 /// There is a key between any two, so moving a record edits only that record, and moves of
 /// different records on different devices merge. If two records are put at one place at the same
@@ -8,7 +8,19 @@
 /// character tells how many digits the number has (`a` one, `b` two, `Z` one below zero, `Y` two), so
 /// that numbers sort as text too and keys at both ends of a list grow with its logarithm. Between two
 /// others a key has a digit more for about five halvings. A fraction does not end with `0`.
-public enum PositionKey {
+public struct PositionKey: AttributeConvertible, Hashable {
+    /// The text of the key, which is what is stored.
+    public let stored: String
+
+    /// The key with a text; nil for one that ``between(_:_:jitter:)`` could not have made.
+    public init?(stored: String) {
+        guard Parts(stored) != nil else { return nil }
+        self.stored = stored
+    }
+
+    /// The key with a text that was checked.
+    private init(checked text: String) { stored = text }
+
     /// How many digits the jitter has.
     static let jitterDigits = 4
 
@@ -22,20 +34,23 @@ public enum PositionKey {
     ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
     ///     same place get the same key once in some 14 million times, and records with one key are
     ///     sorted by their names.
-    /// - Throws: ``PositionKey/Failure`` if one of the texts is no key, or they are in the wrong order.
+    /// - Throws: ``PositionKey/Failure`` if the first key sorts after the second.
     public static func between(
-        _ lower: String?, _ upper: String?, jitter: UInt64
-    ) throws(PositionKey.Failure) -> String {
-        let low = try lower.map { text throws(PositionKey.Failure) in try Parts(text) }
-        var high = try upper.map { text throws(PositionKey.Failure) in try Parts(text) }
+        _ lower: PositionKey?, _ upper: PositionKey?, jitter: UInt64
+    ) throws(PositionKey.Failure) -> PositionKey {
+        var high = upper?.parts
         if let lower, let upper {
-            if lower.utf8.elementsEqual(upper.utf8) {
-                high = nil
-            } else if !lower.utf8.lexicographicallyPrecedes(upper.utf8) {
-                throw .order(lower, upper)
-            }
+            if upper < lower { throw .order(lower.stored, upper.stored) }
+            if upper == lower { high = nil }
         }
-        return middle(low, high).withJitter(jitter)
+        return PositionKey(checked: middle(lower?.parts, high).withJitter(jitter))
+    }
+
+    private var parts: Parts {
+        guard let parts = Parts(stored) else {
+            preconditionFailure("A position key was checked when it was made.")
+        }
+        return parts
     }
 
     private static func middle(_ low: Parts?, _ high: Parts?) -> Parts {
@@ -72,17 +87,17 @@ public enum PositionKey {
             self.fraction = fraction
         }
 
-        init(_ text: String) throws(PositionKey.Failure) {
+        init?(_ text: String) {
             let digits = text.utf8.map(Digits.value)
             guard let head = digits.first.flatMap({ $0 }), let count = Digits.count(ofHead: head),
                 digits.count > count, !digits.contains(nil)
-            else { throw .invalid(text) }
+            else { return nil }
             let values = digits.compactMap { $0 }
             number = Array(values[0...count])
             fraction = Array(values[(count + 1)...])
             // Before the smallest number alone there is nothing.
             let hasNoneBefore = fraction.isEmpty && Digits.decremented(number) == nil
-            if fraction.last == 0 || hasNoneBefore { throw .invalid(text) }
+            if fraction.last == 0 || hasNoneBefore { return nil }
         }
 
         /// The text, with digits after it that depend on a number.
@@ -100,6 +115,33 @@ public enum PositionKey {
     }
 }
 
+extension PositionKey: Comparable {
+    /// Whether a key sorts before another.
+    public static func < (left: PositionKey, right: PositionKey) -> Bool {
+        left.stored.utf8.lexicographicallyPrecedes(right.stored.utf8)
+    }
+}
+
+extension PositionKey: Codable {
+    /// Reads a key from its text.
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let key = PositionKey(stored: text) else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "'\(text)' is no position key."))
+        }
+        self = key
+    }
+
+    /// Writes the text of the key.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(stored)
+    }
+}
+
 extension PositionKey {
     /// Why there is no key for a position.
     public struct Failure: BackstitchError {
@@ -110,8 +152,6 @@ extension PositionKey {
 
             private init(_ name: String) { description = name }
 
-            /// A text is no key that ``PositionKey/between(_:_:jitter:)`` could have made.
-            public static let invalidKey = Code("invalidKey")
             /// The first key sorts after the second.
             public static let wrongOrder = Code("wrongOrder")
         }
@@ -123,18 +163,10 @@ extension PositionKey {
         /// Always nil.
         public var cause: (any Error)? { nil }
 
-        static func invalid(_ text: String) -> PositionKey.Failure {
-            PositionKey.Failure(
-                code: .invalidKey,
-                message:
-                    "'\(text)' is no position key. Give keys that PositionKey made, or give the "
-                    + "records new ones in their order.")
-        }
-
         static func order(_ lower: String, _ upper: String) -> PositionKey.Failure {
             PositionKey.Failure(
                 code: .wrongOrder,
-                message: "'\(lower)' sorts behind '\(upper)'. Give the key before the place first.")
+                message: "'\(lower)' sorts after '\(upper)'. Give the key before the place first.")
         }
     }
 }

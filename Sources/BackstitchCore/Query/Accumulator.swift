@@ -9,9 +9,10 @@ final class Accumulator {
     private let readsInt64: Bool
     private var count = 0
     private var integers: Int128 = 0
-    private var doubles = 0.0
-    /// What the sum of doubles lost to rounding so far (Neumaier's method).
-    private var lost = 0.0
+    /// The sum of finite doubles; nil before the first.
+    private var doubles: ExactSum?
+    /// The sum of infinities and NaNs; zero while only finite doubles came.
+    private var nonfinite = 0.0
     private var decimals = Decimal(0)
     private var bestKey = ByteBuffer(capacity: 32)
     private var best = RecordValue.null
@@ -72,11 +73,12 @@ final class Accumulator {
     private func add(_ value: RecordValue, _ attribute: AttributeBinding) throws {
         switch value {
         case .double(let number):
-            let sum = doubles + number
-            lost +=
-                abs(doubles) >= abs(number)
-                ? (doubles - sum) + number : (number - sum) + doubles
-            doubles = sum
+            if number.isFinite {
+                doubles = doubles ?? ExactSum()
+                doubles?.add(number)
+            } else {
+                nonfinite += number
+            }
         case .decimal(var number):
             var sum = Decimal()
             let failure = NSDecimalAdd(&sum, &decimals, &number, .plain)
@@ -87,6 +89,31 @@ final class Accumulator {
             integers += Int128(number)
         }
         count += 1
+    }
+
+    /// Whether rows may be taken in by several of these, which are added up afterwards. A sum of decimals may
+    /// have too many digits after some rows only, and says so as it comes to them.
+    var isDivisible: Bool {
+        (function != .sum && function != .average) || attribute?.type != .decimal
+    }
+
+    /// Takes in what another one has of rows that come after its own.
+    func add(_ later: Accumulator) {
+        integers += later.integers
+        nonfinite += later.nonfinite
+        if let sum = later.doubles {
+            doubles?.add(sum)
+            doubles = doubles ?? sum
+        }
+        if later.count > 0, function == .minimum || function == .maximum {
+            let order = count == 0 ? 0 : later.bestKey.bytes.order(bestKey.bytes)
+            if count == 0 || (function == .minimum ? order < 0 : order > 0) {
+                bestKey.removeAll()
+                bestKey.append(later.bestKey.bytes)
+                best = later.best
+            }
+        }
+        count += later.count
     }
 
     /// What was calculated.
@@ -123,7 +150,8 @@ final class Accumulator {
         }
     }
 
-    private var doublesSum: Double { lost.isFinite ? doubles + lost : doubles }
+    /// Rounded once, so that it is the same in whatever order rows were taken in.
+    private var doublesSum: Double { nonfinite == 0 ? doubles?.double ?? 0 : nonfinite }
 
     private static func inexact(_ attribute: AttributeBinding) -> QueryError {
         QueryError(

@@ -47,7 +47,7 @@ public struct DatePeriod: Hashable, Sendable {
 
     /// Groups records by the period that a date is in: the key is its beginning, or nil. Periods without records
     /// are left out.
-    public func of<Model: Entity, Key: DateAttributeValue>(
+    public func of<Model: Entity, Key: _DateAttributeValue>(
         _ keyPath: any KeyPath<Model, Key> & Sendable
     ) -> GroupKeys<Model, Key> {
         GroupKeys { name(of: try Query<Model>.storedAttribute(at: keyPath)) }
@@ -63,7 +63,7 @@ public struct DatePeriod: Hashable, Sendable {
 }
 
 /// A date, or one that may be nil: what has days, weeks, months and years.
-public protocol DateAttributeValue: OrderedAttributeValue {}
+public protocol _DateAttributeValue: OrderedAttributeValue {}
 
-extension Date: DateAttributeValue {}
-extension Optional: DateAttributeValue where Wrapped == Date {}
+extension Date: _DateAttributeValue {}
+extension Optional: _DateAttributeValue where Wrapped == Date {}

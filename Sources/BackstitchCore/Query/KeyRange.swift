@@ -2,6 +2,7 @@
 ///
 /// The bounds are the value part of index keys. A key is within the range when its value part,
 /// followed by whatever record key, sorts at or after `lower` and before `upper`.
+@usableFromInline
 package struct KeyRange: Hashable, Sendable {
     /// The first bytes that belong to the range.
     package var lower: [UInt8]

@@ -46,7 +46,7 @@ extension QueryConditions {
         _ keyPath: any KeyPath<Model, ToMany<Target>> & Sendable,
         containsWhere condition: QueryCondition<Target>
     ) -> Self {
-        self.where(keyPath, count: .atLeast(1), of: condition)
+        self.where(keyPath, count: 1..., of: condition)
     }
 
     /// Keeps records to which some records refer that match a predicate.
@@ -61,21 +61,23 @@ extension QueryConditions {
     public func `where`<Target: Entity>(
         _ keyPath: any KeyPath<Model, ToMany<Target>> & Sendable, isEmpty: Bool
     ) -> Self {
-        self.where(keyPath, count: isEmpty ? .exactly(0) : .atLeast(1))
+        isEmpty ? self.where(keyPath, count: 0) : self.where(keyPath, count: 1...)
     }
 
     /// Keeps records to which as many refer as asked for.
     ///
-    /// - Parameter condition: What the records that count have to fulfil.
+    /// - Parameters:
+    ///   - count: A number, or a range of numbers such as `2...`.
+    ///   - condition: What the records that count have to fulfil.
     public func `where`<Target: Entity>(
-        _ keyPath: any KeyPath<Model, ToMany<Target>> & Sendable, count: QueryCount,
+        _ keyPath: any KeyPath<Model, ToMany<Target>> & Sendable, count: some _QueryCount,
         of condition: QueryCondition<Target> = QueryCondition<Target>()
     ) -> Self {
         self.where(
             QueryCondition {
-                .referrers(
-                    try Query<Model>.relation(at: keyPath), try condition.lowered(),
-                    count.comparison, count.number)
+                let relation = try Query<Model>.relation(at: keyPath)
+                let condition = try condition.lowered()
+                return count.condition { .referrers(relation, condition, $0, $1) }
             })
     }
 
@@ -85,28 +87,28 @@ extension QueryConditions {
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]> & Sendable, isEmpty: Bool
     ) -> Self {
-        self.where(keyPath, count: isEmpty ? .exactly(0) : .atLeast(1))
+        isEmpty ? self.where(keyPath, count: 0) : self.where(keyPath, count: 1...)
     }
 
     /// Keeps records whose list is not nil, and has no elements, or has some.
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]?> & Sendable, isEmpty: Bool
     ) -> Self {
-        self.where(keyPath, count: isEmpty ? .exactly(0) : .atLeast(1))
+        isEmpty ? self.where(keyPath, count: 0) : self.where(keyPath, count: 1...)
     }
 
-    /// Keeps records whose list has as many elements as asked for.
+    /// Keeps records whose list has as many elements as asked for: a number, or a range such as `2...`.
     public func `where`<Element: ScalarAttributeValue>(
-        _ keyPath: any KeyPath<Model, [Element]> & Sendable, count: QueryCount
+        _ keyPath: any KeyPath<Model, [Element]> & Sendable, count: some _QueryCount
     ) -> Self {
-        listed(keyPath) { Condition(count, of: $0) }
+        listed(keyPath) { list in count.condition { Condition(count: $0, $1, of: list) } }
     }
 
     /// Keeps records whose list is not nil, and has as many elements as asked for.
     public func `where`<Element: ScalarAttributeValue>(
-        _ keyPath: any KeyPath<Model, [Element]?> & Sendable, count: QueryCount
+        _ keyPath: any KeyPath<Model, [Element]?> & Sendable, count: some _QueryCount
     ) -> Self {
-        listed(keyPath) { Condition(count, of: $0) }
+        listed(keyPath) { list in count.condition { Condition(count: $0, $1, of: list) } }
     }
 
     /// Keeps records an element of whose list matches a predicate.
@@ -140,8 +142,8 @@ extension QueryConditions {
 
 extension Condition {
     /// A condition on the number of elements of a list.
-    init(_ count: QueryCount, of list: Operand) {
-        self = .comparison(.count(list), count.comparison, .constant(.int64(Int64(count.number))))
+    init(count comparison: Comparison, _ number: Int, of list: Operand) {
+        self = .comparison(.count(list), comparison, .constant(.int64(Int64(number))))
     }
 
     /// The condition that holds for an element of a list where `predicate` does.

@@ -3,7 +3,7 @@ public import Foundation
 /// Tests of texts with or without case and accents.
 extension QueryConditions {
     /// Keeps records whose text equals another, or is nil if the other is nil.
-    public func `where`<Text: TextAttributeValue>(
+    public func `where`<Text: _TextAttributeValue>(
         _ keyPath: any KeyPath<Model, Text> & Sendable, is text: Text,
         comparing comparison: TextComparison
     ) -> Self {
@@ -17,7 +17,7 @@ extension QueryConditions {
     }
 
     /// Keeps records whose text differs from another, or is not nil if the other is nil.
-    public func `where`<Text: TextAttributeValue>(
+    public func `where`<Text: _TextAttributeValue>(
         _ keyPath: any KeyPath<Model, Text> & Sendable, isNot text: Text,
         comparing comparison: TextComparison
     ) -> Self {
@@ -25,7 +25,7 @@ extension QueryConditions {
     }
 
     /// Keeps records whose text equals one of several, which may include nil.
-    public func `where`<Text: TextAttributeValue>(
+    public func `where`<Text: _TextAttributeValue>(
         _ keyPath: any KeyPath<Model, Text> & Sendable, in texts: [Text],
         comparing comparison: TextComparison
     ) -> Self {
@@ -33,7 +33,7 @@ extension QueryConditions {
     }
 
     /// Keeps records whose text is not nil and contains another, compared by characters.
-    public func `where`<Text: TextAttributeValue>(
+    public func `where`<Text: _TextAttributeValue>(
         _ keyPath: any KeyPath<Model, Text> & Sendable, contains text: String,
         comparing comparison: TextComparison
     ) -> Self {
@@ -41,7 +41,7 @@ extension QueryConditions {
     }
 
     /// Keeps records whose text is not nil and starts with another, compared by characters.
-    public func `where`<Text: TextAttributeValue>(
+    public func `where`<Text: _TextAttributeValue>(
         _ keyPath: any KeyPath<Model, Text> & Sendable, startsWith text: String,
         comparing comparison: TextComparison
     ) -> Self {
@@ -66,7 +66,7 @@ extension Query {
     ///
     /// Texts that are the same but for case and accents are in the order of what is sorted by next, or of their
     /// record keys.
-    public func sorted<Text: TextAttributeValue>(
+    public func sorted<Text: _TextAttributeValue>(
         by keyPath: any KeyPath<Model, Text> & Sendable, comparing comparison: TextComparison,
         order: SortOrder = .forward
     ) -> Query {

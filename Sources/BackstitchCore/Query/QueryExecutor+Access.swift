@@ -2,20 +2,22 @@ extension QueryExecutor {
     /// Visits the rows that match, in the order of the access.
     ///
     /// - Parameters:
+    ///   - part: The rows to look at, where the access looks at all; nil for those of the plan.
     ///   - needsBody: Whether rows are read even if no condition asks for them.
     ///   - visit: Gets the value part of the index key, or no bytes without an index, the record
     ///     key, and the packed fields if they were read.
     static func matches<Source: RowSource & ~Copyable>(
-        _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
+        _ plan: QueryPlan, in part: KeyRange? = nil, on source: borrowing Source, needsBody: Bool,
         _ visit: (
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
         ) throws -> Bool
     ) throws {
         guard let footprint = source.footprint else {
-            return try unnotedMatches(plan, on: source, needsBody: needsBody, visit)
+            return try unnotedMatches(plan, in: part, on: source, needsBody: needsBody, visit)
         }
         try footprint.query(plan.observed, of: plan.entity.number) { note in
-            try unnotedMatches(plan, on: source, needsBody: needsBody) { value, key, body in
+            try unnotedMatches(plan, in: part, on: source, needsBody: needsBody) {
+                value, key, body in
                 note(key)
                 return try visit(value, key, body)
             }
@@ -23,25 +25,25 @@ extension QueryExecutor {
     }
 
     private static func unnotedMatches<Source: RowSource & ~Copyable>(
-        _ plan: QueryPlan, on source: borrowing Source, needsBody: Bool,
+        _ plan: QueryPlan, in part: KeyRange?, on source: borrowing Source, needsBody: Bool,
         _ visit: (
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
         ) throws -> Bool
     ) throws {
         guard let test = plan.test else {
-            return try matches(plan, nil, nil, on: source, needsBody: needsBody, visit)
+            return try matches(plan, nil, nil, in: part, on: source, needsBody: needsBody, visit)
         }
         try RowContext.with(source, isNeeded: test.needsContext) { context in
             try test.withRunner {
-                try matches(plan, $0, context, on: source, needsBody: needsBody, visit)
+                try matches(
+                    plan, $0, context, in: part, on: source, needsBody: needsBody, visit)
             }
         }
     }
 
     private static func matches<Source: RowSource & ~Copyable>(
         _ plan: QueryPlan, _ runner: ConditionRunner?, _ context: RowContext?,
-        on source: borrowing Source,
-        needsBody: Bool,
+        in part: KeyRange?, on source: borrowing Source, needsBody: Bool,
         _ visit: (
             UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?
         ) throws -> Bool
@@ -63,7 +65,8 @@ extension QueryExecutor {
         case .nothing: return
         case .scan(let isReversed):
             try source.visitRows(
-                of: entity, within: plan.rowRange(isReversed: isReversed), reversed: isReversed
+                of: entity, within: part ?? plan.rowRange(isReversed: isReversed),
+                reversed: isReversed
             ) { key, body in
                 guard try holds(runner, context, key: key, body: body) else { return true }
                 return try visit(noBytes, key, body)

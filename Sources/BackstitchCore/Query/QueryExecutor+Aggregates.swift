@@ -15,64 +15,31 @@ extension QueryExecutor {
                 return [RecordQuery.Group(keys: [], values: values)]
             }
         }
-        let keys = try attributes.map { try entity.attribute(named: $0) }
-        // Checked even if no row matches.
-        let first = try aggregates.map { try Accumulator($0, in: entity) }
-        var groups: [(key: [UInt8], values: [RecordValue], accumulators: [Accumulator])] = []
-        var positions: [[UInt8]: Int] = [:]
-        if keys.isEmpty { groups.append(([], [], first)) }
-        var scratch = ByteBuffer()
-        try visitAnswer(of: query, in: entity, on: source) { body in
-            guard let fields = PackedFields(body) else { throw damaged }
-            var at = 0
-            if !keys.isEmpty {
-                scratch.removeAll()
-                for key in keys {
-                    try key.appendIdentity(of: fields, to: &scratch)
-                }
-                let bytes = [UInt8](scratch.bytes)
-                if let known = positions[bytes] {
-                    at = known
-                } else {
-                    at = groups.count
-                    positions[bytes] = at
-                    groups.append(
-                        (
-                            bytes, try keys.map { try $0.value(of: fields) },
-                            try aggregates.map { try Accumulator($0, in: entity) }
-                        ))
-                }
-            }
-            for accumulator in groups[at].accumulators {
-                try accumulator.add(fields, scratch: &scratch)
-            }
-        }
-        groups.sort { $0.key.lexicographicallyPrecedes($1.key) }
-        return try groups.map { group in
-            RecordQuery.Group(
-                keys: group.values, values: try group.accumulators.map { try $0.result() })
-        }
+        // Made even if no row matches: it checks the names.
+        var grouping = try Grouping(by: attributes, aggregates, in: entity)
+        try add(query, in: entity, on: source, to: &grouping)
+        return try grouping.result()
     }
 
-    /// Visits the rows of an answer, in its order if that decides which they are.
-    private static func visitAnswer<Source: RowSource & ~Copyable>(
-        of query: RecordQuery, in entity: EntityBinding, on source: borrowing Source,
-        _ visit: (UnsafeRawBufferPointer) throws -> Void
+    /// Adds the rows of an answer to groups, in its order if that decides which they are.
+    private static func add<Source: RowSource & ~Copyable>(
+        _ query: RecordQuery, in entity: EntityBinding, on source: borrowing Source,
+        to grouping: inout Grouping
     ) throws {
         let isWhole = query.limitCount == nil && query.offsetCount == 0
-        let query = isWhole ? query.unsorted : query
-        let plan = try QueryPlan(query, in: entity, on: source)
+        let plan = try QueryPlan(isWhole ? query.unsorted : query, in: entity, on: source)
+        var scratch = ByteBuffer()
         do {
-            if isWhole {
-                try matches(plan, on: source, needsBody: true) { _, _, body in
-                    if let body { try visit(body) }
+            guard isWhole else {
+                return try run(plan, on: source) { _, body in
+                    try grouping.add(body, scratch: &scratch)
                     return true
                 }
-            } else {
-                try run(plan, on: source) { _, body in
-                    try visit(body)
-                    return true
-                }
+            }
+            if try plan.addAlongside(on: source, to: &grouping) { return }
+            try matches(plan, on: source, needsBody: true) { _, _, body in
+                if let body { try grouping.add(body, scratch: &scratch) }
+                return true
             }
         } catch is FieldError {
             throw damaged

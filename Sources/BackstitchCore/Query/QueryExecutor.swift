@@ -35,6 +35,7 @@ package enum QueryExecutor {
         _ plan: QueryPlan, on source: borrowing Source
     ) throws -> Int {
         if plan.limit == 0 { return 0 }
+        if let count = try plan.countAlongside(on: source) { return count }
         let stop = plan.stop
         var count = 0
         try matches(plan, on: source, needsBody: false) { _, _, _ in
@@ -68,21 +69,32 @@ package enum QueryExecutor {
                 try window.pass(key, body, visit)
             }
         case .inMemory:
-            var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
-            let leading = plan.steps.first?.leading
-            let sortsByRow = plan.steps.contains { !$0.isKey }
-            // Taken once: each slice counts a reference.
-            let steps = plan.steps[...]
-            try matches(plan, on: source, needsBody: sortsByRow) { _, key, body in
-                try buffer.add(
-                    key: key, steps: steps, leading: leading, fields: fields(body), context)
-                return true
+            if let parts = try plan.sortAlongside(on: source) {
+                return try SortBuffer.visitMerged(parts) { try window.pass($0, nil, visit) }
             }
+            var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
+            try collect(plan, context, on: source, into: &buffer)
             _ = try buffer.visitSorted { key in try window.pass(key, nil, visit) }
         case .groups:
             try grouped(plan, context, on: source, needsBody: needsBody) { key, body in
                 try window.pass(key, body, visit)
             }
+        }
+    }
+
+    /// Adds the matches of a plan, or of a piece of its rows, to what sorts them.
+    static func collect<Source: RowSource & ~Copyable>(
+        _ plan: QueryPlan, in part: KeyRange? = nil, _ context: RowContext?,
+        on source: borrowing Source, into buffer: inout SortBuffer
+    ) throws {
+        let leading = plan.steps.first?.leading
+        let sortsByRow = plan.steps.contains { !$0.isKey }
+        // Taken once: each slice counts a reference.
+        let steps = plan.steps[...]
+        try matches(plan, in: part, on: source, needsBody: sortsByRow) { _, key, body in
+            try buffer.add(
+                key: key, steps: steps, leading: leading, fields: fields(body), context)
+            return true
         }
     }
 

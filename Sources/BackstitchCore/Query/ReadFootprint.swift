@@ -100,6 +100,10 @@ package final class ReadFootprint {
         if !isInQuery { isEverything = true }
     }
 
+    /// Notes that a record was left out of an answer because bytes of it are not on this device. They
+    /// come with a commit that changes no record.
+    package func noteLeftOut() { isEverything = true }
+
     /// Notes that it was read how far records are synchronised.
     package func noteSyncState() { hasSyncState = true }
 

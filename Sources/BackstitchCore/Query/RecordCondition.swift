@@ -60,8 +60,16 @@ public struct RecordCondition: Hashable, Sendable {
     }
 
     /// Holds if the list, text or data of an attribute has as many elements, characters or bytes.
-    public static func count(_ attribute: String, _ count: QueryCount) -> Self {
-        Self(Condition(count, of: Operand(path: attribute)))
+    ///
+    /// - Parameter count: A number, or a range of numbers such as `2...`.
+    public static func count(_ attribute: String, _ count: some _QueryCount) -> Self {
+        Self(count.condition { Condition(count: $0, $1, of: Operand(path: attribute)) })
+    }
+
+    package static func count(
+        _ attribute: String, _ comparison: Comparison, _ number: Int
+    ) -> Self {
+        Self(Condition(count: comparison, number, of: Operand(path: attribute)))
     }
 
     /// The name of the list's element in a condition on elements.
@@ -83,15 +91,26 @@ public struct RecordCondition: Hashable, Sendable {
     /// - Parameters:
     ///   - entity: The entity at the other end.
     ///   - reference: The attribute there that refers to this entity's records.
+    ///   - count: A number, or a range of numbers such as `2...`.
     ///   - condition: What the records that count have to fulfil; nil counts all.
     public static func referrers(
-        _ entity: String, by reference: String, _ count: QueryCount,
+        _ entity: String, by reference: String, _ count: some _QueryCount,
+        fulfilling condition: RecordCondition? = nil
+    ) -> Self {
+        Self(
+            count.condition {
+                referrers(entity, by: reference, $0, $1, fulfilling: condition).condition
+            })
+    }
+
+    package static func referrers(
+        _ entity: String, by reference: String, _ comparison: Comparison, _ number: Int,
         fulfilling condition: RecordCondition? = nil
     ) -> Self {
         Self(
             .referrers(
                 Relation(entity: entity, attribute: reference),
-                condition?.condition ?? .constant(true), count.comparison, count.number))
+                condition?.condition ?? .constant(true), comparison, number))
     }
 
     /// Holds for the records with these names.

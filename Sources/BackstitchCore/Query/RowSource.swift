@@ -53,6 +53,18 @@ package protocol RowSource: ~Copyable {
 
     /// What one run of a query reads of other rows than those that it looks at.
     borrowing func makeContext() -> RowContext
+
+    /// Pieces of all rows of an entity, in order, that are worth to be visited on several threads; none if
+    /// one thread is as good.
+    borrowing func rowParts(of entity: EntityNumber) throws -> [KeyRange]
+
+    /// Runs a closure for each number below a count, on this thread and on others at once, each with a
+    /// source of the same snapshot. If some fail, the failure of the lowest number is thrown.
+    ///
+    /// - Returns: Whether it ran; if not, this thread has to do it alone.
+    borrowing func alongside(
+        count: Int, _ body: (_ number: Int, _ source: borrowing Self) throws -> Void
+    ) throws -> Bool
 }
 
 extension RowSource {
@@ -62,4 +74,8 @@ extension RowSource {
 extension RowSource where Self: ~Copyable {
     package var footprint: ReadFootprint? { nil }
     package func rowCount(of entity: EntityNumber) throws -> Int? { nil }
+    package func rowParts(of entity: EntityNumber) throws -> [KeyRange] { [] }
+    package func alongside(
+        count: Int, _ body: (Int, borrowing Self) throws -> Void
+    ) throws -> Bool { false }
 }

@@ -25,14 +25,14 @@ public struct SectionedQuery<Key: AttributeValue, Model: Entity>: Sendable {
     }
 
     /// Puts records into sections whose keys come one after another.
-    package func sections(of records: [Model]) throws -> [QuerySection<Key, Model>] {
+    package func sections(of records: [Model]) throws -> [Section] {
         let keys = records.map(key)
-        var sections: [QuerySection<Key, Model>] = []
+        var sections: [Section] = []
         var first = 0
         for index in records.indices
         where index + 1 == records.count || keys[index + 1] != keys[index] {
             sections.append(
-                QuerySection(
+                Section(
                     key: try Key(value: keys[index]), records: Array(records[first...index])))
             first = index + 1
         }
@@ -40,17 +40,17 @@ public struct SectionedQuery<Key: AttributeValue, Model: Entity>: Sendable {
     }
 }
 
-/// The records of an answer that have a key in common.
-public struct QuerySection<Key: AttributeValue, Model: Entity> {
-    /// What the records have in common, or the beginning of the period that they are in.
-    public let key: Key
-    /// The records, in the order of the query.
-    public let records: [Model]
-    /// The number of the records.
-    public var count: Int { records.count }
+extension SectionedQuery {
+    /// The records of an answer that have a key in common.
+    public struct Section: Sendable {
+        /// What the records have in common, or the beginning of the period that they are in.
+        public let key: Key
+        /// The records, in the order of the query.
+        public let records: [Model]
+        /// The number of the records.
+        public var count: Int { records.count }
+    }
 }
-
-extension QuerySection: Sendable where Key: Sendable {}
 
 extension Query {
     /// The query with its records in sections of those with the same value of an attribute.
@@ -66,7 +66,7 @@ extension Query {
 
     /// The query with its records in sections by the day, week, month or year of a date; the key is the
     /// beginning of the period.
-    public func sections<Key: DateAttributeValue>(
+    public func sections<Key: _DateAttributeValue>(
         by period: DatePeriod, of keyPath: any KeyPath<Model, Key> & Sendable,
         order: SortOrder = .forward
     ) -> SectionedQuery<Key, Model> {

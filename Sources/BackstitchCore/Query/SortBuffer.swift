@@ -3,7 +3,7 @@
 /// An entry's bytes are its sort keys (`OrderedKey`, whole, inverted if the order is reversed)
 /// and its record key, so that comparing bytes is comparing records, and no two are equal.
 struct SortBuffer: ~Copyable {
-    private struct Entry {
+    fileprivate struct Entry {
         /// The first eight bytes, as a number that compares as they do.
         var prefix: UInt64
         var start: Int
@@ -88,8 +88,8 @@ struct SortBuffer: ~Copyable {
     mutating func visitPlaces(
         _ visit: (_ key: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer) throws -> Void
     ) throws {
+        sort()
         let bytes = data.bytes
-        if entries.count > 1 { entries.sort { Self.precedes($0, $1, in: bytes) } }
         for entry in entries {
             try visit(bytes.part(entry.keyStart..<entry.end), bytes.part(entry.start..<entry.end))
         }
@@ -99,19 +99,76 @@ struct SortBuffer: ~Copyable {
     ///
     /// - Returns: false if `visit` did.
     mutating func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
+        sort()
         let bytes = data.bytes
-        if entries.count > 1 { entries.sort { Self.precedes($0, $1, in: bytes) } }
         for entry in entries {
             if try !visit(bytes.part(entry.keyStart..<entry.end)) { return false }
         }
         return true
     }
 
+    /// A buffer whose entries are in order, and how far they were visited.
+    final class Sorted {
+        private let buffer: SortBuffer
+        private var position = 0
+
+        init(_ buffer: consuming SortBuffer) {
+            buffer.sort()
+            self.buffer = buffer
+        }
+
+        fileprivate var head: Entry? {
+            position < buffer.entries.count ? buffer.entries[position] : nil
+        }
+
+        fileprivate var bytes: UnsafeRawBufferPointer { buffer.data.bytes }
+
+        fileprivate func next() { position += 1 }
+    }
+
+    /// Calls `visit` with each record key of several buffers in order, until it returns false.
+    ///
+    /// - Complexity: O(*n* · *m*) in the visited keys and the buffers, which are few.
+    static func visitMerged(
+        _ buffers: [Sorted], _ visit: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws {
+        while true {
+            var first: (buffer: Sorted, entry: Entry)?
+            for buffer in buffers {
+                guard let entry = buffer.head else { continue }
+                if let first,
+                    !precedes(entry, in: buffer.bytes, first.entry, in: first.buffer.bytes)
+                {
+                    continue
+                }
+                first = (buffer, entry)
+            }
+            guard let (buffer, entry) = first else { return }
+            guard try visit(buffer.bytes.part(entry.keyStart..<entry.end)) else { return }
+            buffer.next()
+        }
+    }
+
+    private mutating func sort() {
+        let bytes = data.bytes
+        if entries.count > 1 {
+            entries.sort { Self.precedes($0, $1, in: bytes) }
+        }
+    }
+
+    private static func precedes(
+        _ left: Entry, in leftBytes: UnsafeRawBufferPointer,
+        _ right: Entry, in rightBytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        if left.prefix != right.prefix { return left.prefix < right.prefix }
+        return leftBytes.part(left.start..<left.end).order(
+            rightBytes.part(right.start..<right.end)) < 0
+    }
+
     private static func precedes(
         _ left: Entry, _ right: Entry, in bytes: UnsafeRawBufferPointer
     ) -> Bool {
-        if left.prefix != right.prefix { return left.prefix < right.prefix }
-        return bytes.part(left.start..<left.end).order(bytes.part(right.start..<right.end)) < 0
+        precedes(left, in: bytes, right, in: bytes)
     }
 
     // MARK: The heap, whose first entry sorts last

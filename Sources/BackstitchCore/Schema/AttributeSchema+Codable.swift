@@ -2,6 +2,7 @@ extension AttributeSchema {
     private enum Key: String, CodingKey {
         case name, fieldName, type, isOptional, hasDefault, defaultValue, isIndexed, isUnique
         case isLocalOnly, isNotUploaded, isNotDownloaded, allowedValues, isLossless, reference
+        case isExternal, isAfterwards
     }
 
     /// Reads an attribute of a stored catalog; what it does not say has not been declared.
@@ -22,8 +23,9 @@ extension AttributeSchema {
             isUnique: try flag(.isUnique),
             isUploaded: try !isLocalOnly && !flag(.isNotUploaded),
             isDownloaded: try !isLocalOnly && !flag(.isNotDownloaded),
-            allowedValues: try container.decodeIfPresent([RecordValue].self, forKey: .allowedValues)
-        )
+            allowedValues: try container.decodeIfPresent(
+                [RecordValue].self, forKey: .allowedValues),
+            isExternal: try flag(.isExternal), isAfterwards: try flag(.isAfterwards))
     }
 
     /// Writes an attribute to a catalog. Rare properties are written only if the attribute has
@@ -47,5 +49,7 @@ extension AttributeSchema {
         case (true, false): try container.encode(true, forKey: .isNotDownloaded)
         }
         try container.encodeIfPresent(allowedValues, forKey: .allowedValues)
+        if isExternal { try container.encode(isExternal, forKey: .isExternal) }
+        if isAfterwards { try container.encode(isAfterwards, forKey: .isAfterwards) }
     }
 }

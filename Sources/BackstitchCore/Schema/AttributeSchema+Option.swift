@@ -26,5 +26,14 @@ extension AttributeSchema {
         /// property `size` is the attribute `size_width`, and `\.size.width` in queries. Other options
         /// stand at the properties of the struct.
         case embedded
+        /// For `Data`: keeps the bytes in a file beside the database, as those of an ``Asset``, and not in
+        /// the row, so that they may be large. Each save of the record hashes them, and each read of it
+        /// reads them. A record of the service whose bytes are not on this device yet can't be read as
+        /// its type: `find` throws `notHere`, and queries leave it out. Queries can only ask whether the
+        /// value is nil.
+        case external
+        /// For files: pushes a new or edited record before the file is uploaded, which follows as an
+        /// update. Without it the record waits for its file.
+        case afterwards
     }
 }

@@ -24,6 +24,10 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     public let isUploaded: Bool
     /// Whether the service's values of the attribute are taken over.
     public let isDownloaded: Bool
+    /// Whether the property is the content of the stored file, and not a file itself.
+    public let isExternal: Bool
+    /// Whether a record is pushed before its file is uploaded, which follows as an update.
+    public let isAfterwards: Bool
     /// For enums and lists of them, the raw values of the cases; nil if every value is one.
     public let allowedValues: [RecordValue]?
     /// Whether a `Decimal` travels as text, which keeps every digit, and not as a double.
@@ -42,7 +46,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
         name: String, type: AttributeType, isOptional: Bool = false, hasDefault: Bool = false,
         defaultValue: RecordValue? = nil, isIndexed: Bool = false, isLossless: Bool = false,
         reference: ReferenceSchema? = nil, fieldName: String? = nil, isUnique: Bool = false,
-        isUploaded: Bool = true, isDownloaded: Bool = true, allowedValues: [RecordValue]? = nil
+        isUploaded: Bool = true, isDownloaded: Bool = true, allowedValues: [RecordValue]? = nil,
+        isExternal: Bool = false, isAfterwards: Bool = false
     ) {
         self.name = name
         self.fieldName = fieldName ?? name
@@ -54,6 +59,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
         self.isUnique = isUnique
         self.isUploaded = isUploaded
         self.isDownloaded = isDownloaded
+        self.isExternal = isExternal
+        self.isAfterwards = isAfterwards
         self.allowedValues = allowedValues
         self.isLossless = isLossless
         self.reference = reference
@@ -72,11 +79,14 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
     ) {
         // A list that is not there reads as an empty one.
         let isList = Attribute._attributeType.element != nil && !Attribute._isOptional
+        let isExternal = options.contains(.external)
         self.init(
-            name: name, type: Attribute._attributeType, isOptional: Attribute._isOptional,
-            hasDefault: hasDefault || isList,
-            defaultValue: value?._recordValue.recordable
-                ?? (isList && !hasDefault ? .list([]) : nil),
+            name: name, type: isExternal ? .asset : Attribute._attributeType,
+            isOptional: Attribute._isOptional, hasDefault: hasDefault || isList,
+            // No row holds the bytes themselves.
+            defaultValue: isExternal
+                ? nil
+                : value?._recordValue.recordable ?? (isList && !hasDefault ? .list([]) : nil),
             isIndexed: options.contains(.indexed),
             isLossless: options.contains(.lossless),
             reference: Attribute._referencedEntity.map {
@@ -85,7 +95,8 @@ public struct AttributeSchema: Hashable, Sendable, Codable {
             fieldName: serviceName ?? originalName, isUnique: options.contains(.unique),
             isUploaded: options.isDisjoint(with: [.localOnly, .notUploaded]),
             isDownloaded: options.isDisjoint(with: [.localOnly, .notDownloaded]),
-            allowedValues: Attribute._allowedValues)
+            allowedValues: Attribute._allowedValues, isExternal: isExternal,
+            isAfterwards: options.contains(.afterwards))
     }
 
     /// Whether a stored value is one that the attribute's enum has a case for.

@@ -68,7 +68,8 @@ extension AttributeSchema {
             isIndexed: part.isIndexed, isLossless: part.isLossless, reference: part.reference,
             fieldName: "\(fieldName)_\(part.fieldName)", isUnique: part.isUnique,
             isUploaded: part.isUploaded, isDownloaded: part.isDownloaded,
-            allowedValues: part.allowedValues)
+            allowedValues: part.allowedValues, isExternal: part.isExternal,
+            isAfterwards: part.isAfterwards)
     }
 }
 

@@ -38,7 +38,7 @@ public struct EntityIndex<Model: Entity>: Sendable {
         }
 
         /// A text without case and accents.
-        public static func insensitive<Attribute: TextAttributeValue>(
+        public static func insensitive<Attribute: _TextAttributeValue>(
             _ keyPath: any KeyPath<Model, Attribute> & Sendable
         ) -> Part {
             Part(keyPath: keyPath, isFolded: true)

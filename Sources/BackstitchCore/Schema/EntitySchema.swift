@@ -28,25 +28,27 @@ public struct ReferenceSchema: Hashable, Sendable, Codable {
     /// The name of the entity that it points to.
     public let target: String
     /// The effect of deleting the target on the record that refers to it.
-    public let onDelete: DeleteRule
+    public let onDelete: AttributeSchema.DeleteRule
 
     /// A reference to an entity by name.
-    public init(target: String, onDelete: DeleteRule) {
+    public init(target: String, onDelete: AttributeSchema.DeleteRule) {
         self.target = target
         self.onDelete = onDelete
     }
 }
 
-/// The effect of deleting a record on the records that refer to it.
-public enum DeleteRule: String, Hashable, Sendable, Codable {
-    /// They are deleted too; DELETE_SELF on the service.
-    case cascade
-    /// Their reference becomes nil; NONE on the service. The default.
-    case nullify
-    /// The delete fails while there are any; VALIDATE on the service.
-    case deny
-    /// Nothing: their reference dangles and reads as nil, its id stays; NONE on the service.
-    case noAction
+extension AttributeSchema {
+    /// The effect of deleting a record on the records that refer to it.
+    public enum DeleteRule: String, Hashable, Sendable, Codable {
+        /// They are deleted too; DELETE_SELF on the service.
+        case cascade
+        /// Their reference becomes nil; NONE on the service. The default.
+        case nullify
+        /// The delete fails while there are any; VALIDATE on the service.
+        case deny
+        /// Nothing: their reference dangles and reads as nil, its id stays; NONE on the service.
+        case noAction
+    }
 }
 
 /// A to-many relationship: the records of another entity whose reference points here.

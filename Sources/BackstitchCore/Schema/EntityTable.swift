@@ -82,13 +82,18 @@ package final class EntityTable: Sendable {
     }
 
     /// The layout of a Swift type's attributes in this entity's rows.
-    package func layout(of schema: EntitySchema) -> FieldLayout? {
+    ///
+    /// - Parameter external: Where the bytes of external attributes are.
+    package func layout(
+        of schema: EntitySchema, external: ExternalValues? = nil
+    ) -> FieldLayout? {
         var fields: [FieldID] = []
         for attribute in schema.attributes {
             guard let found = self.attribute(named: attribute.fieldName) else { return nil }
             fields.append(found.field)
         }
-        return FieldLayout(fields: fields)
+        let hasExternal = schema.attributes.contains(where: \.isExternal)
+        return FieldLayout(fields: fields, external: hasExternal ? external : nil)
     }
 }
 

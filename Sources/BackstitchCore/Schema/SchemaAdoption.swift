@@ -11,7 +11,7 @@ package struct SchemaAdoption {
     /// What the stored records forbid, with remedies.
     package private(set) var violations: [String] = []
     /// The attributes whose values are to be converted.
-    package private(set) var upcasts: [(place: Place, upcaster: Upcaster)] = []
+    package private(set) var upcasts: [(place: Place, upcaster: StoreSchema.Upcaster)] = []
     /// The attributes that were not pushed and are from now on.
     package private(set) var unmasked: [Place] = []
     /// The attributes whose index entries are of no use any more.
@@ -119,7 +119,7 @@ package struct SchemaAdoption {
     // MARK: Records
 
     private mutating func check(
-        _ attribute: AttributeSchema, _ upcaster: Upcaster?, _ entity: String,
+        _ attribute: AttributeSchema, _ upcaster: StoreSchema.Upcaster?, _ entity: String,
         at place: (entity: Int, position: Int), _ records: some StoredRecords
     ) throws {
         let number = catalog.entities[place.entity].number

@@ -3,6 +3,9 @@ extension StoreSchema {
     package var violations: [String] {
         var violations: [String] = []
         var names: Set<String> = []
+        if entities.isEmpty {
+            violations.append("The schema has no entities: give it the types of the records.")
+        }
         for entity in entities {
             if !names.insert(entity.name).inserted {
                 violations.append(

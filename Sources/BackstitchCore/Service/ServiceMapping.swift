@@ -24,7 +24,7 @@ package enum ServiceMapping {
     }
 
     /// The reference action that a delete rule asks for.
-    package static func action(_ rule: DeleteRule?) -> ServiceReference.Action {
+    package static func action(_ rule: AttributeSchema.DeleteRule?) -> ServiceReference.Action {
         switch rule {
         case .cascade: .deleteSelf
         case .deny: .validate

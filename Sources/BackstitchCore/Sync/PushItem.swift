@@ -7,8 +7,8 @@ package struct PushItem: Equatable, Sendable {
     package var requiredFields: [String: String]
     /// The bytes that the modification takes in a request, roughly.
     package var byteCount: Int
-    /// Fields that are left out of a create, because they close a cycle of references; they follow
-    /// as an update.
+    /// Fields that are left out, because they close a cycle of references or their files are not
+    /// uploaded yet; they follow as an update.
     package var deferredFields: Set<String> = []
     /// When the service saved the version that is known here; 0 if none is.
     package var baseMilliseconds: Int64
@@ -26,12 +26,17 @@ package struct PushItem: Equatable, Sendable {
 
     /// The modification without the deferred fields.
     package var sent: RecordModification {
-        guard !deferredFields.isEmpty,
-            case .create(let name, let type, let fields) = modification
-        else { return modification }
-        return .create(
-            recordName: name, recordType: type,
-            fields: fields.filter { !deferredFields.contains($0.key) })
+        guard !deferredFields.isEmpty else { return modification }
+        func sent(_ fields: [String: ServiceValue]) -> [String: ServiceValue] {
+            fields.filter { !deferredFields.contains($0.key) }
+        }
+        return switch modification {
+        case .create(let name, let type, let fields):
+            .create(recordName: name, recordType: type, fields: sent(fields))
+        case .update(let name, let type, let tag, let fields):
+            .update(recordName: name, recordType: type, changeTag: tag, fields: sent(fields))
+        case .delete: modification
+        }
     }
 
     package var isCreate: Bool {

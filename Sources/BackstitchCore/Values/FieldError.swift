@@ -21,6 +21,8 @@ package struct FieldError: Error, Hashable, Sendable {
         case notConvertible
         /// The row has no value, and the attribute is neither optional nor has a default.
         case missing
+        /// The bytes of an external attribute are not on this device.
+        case notHere
         /// The bytes break the format.
         case damaged
         /// The value has a tag that a newer version gives.
@@ -61,6 +63,9 @@ extension FieldError: CustomStringConvertible {
         case .notDecodable: "it holds bytes that its Codable type can't be decoded from"
         case .notConvertible: "it holds a value that its Swift type refuses"
         case .missing: "it has no value; make the attribute optional or give it a default"
+        case .notHere:
+            "its bytes are not on this device; start a sync engine for the store, or try again when "
+                + "the service can be reached"
         case .newerTag(let tag):
             "it holds a value of a kind that a newer version wrote (tag \(tag)); open the store "
                 + "with that version"

@@ -7,9 +7,20 @@ public struct FieldLayout: Sendable, Hashable {
     @usableFromInline package let fields: [FieldID]
     /// Whether the ids ascend, so that fields written in declaration order are in row order.
     @usableFromInline package let isAscending: Bool
+    /// Where the bytes of external attributes are; nil if the entity has no such attribute, or the store no files.
+    package let external: ExternalValues?
 
-    package init(fields: [FieldID]) {
+    package init(fields: [FieldID], external: ExternalValues? = nil) {
         self.fields = fields
+        self.external = external
         isAscending = zip(fields, fields.dropFirst()).allSatisfy { $0 < $1 }
     }
+
+    /// Whether both have the same fields.
+    public static func == (left: FieldLayout, right: FieldLayout) -> Bool {
+        left.fields == right.fields
+    }
+
+    /// Hashes the fields.
+    public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 }

@@ -28,6 +28,8 @@ public struct _FieldWriter: ~Copyable {
     @usableFromInline var isAscending = true
     /// The position of the attribute that was written last.
     @usableFromInline package internal(set) var lastIndex = -1
+    /// What is written of external attributes.
+    package var external = ExternalWrites()
 
     package init(layout: FieldLayout = FieldLayout(fields: [])) {
         self.layout = layout
@@ -43,6 +45,7 @@ public struct _FieldWriter: ~Copyable {
     /// Forgets what was written.
     package mutating func reset() {
         entries.removeAll(keepingCapacity: true)
+        if !external.isEmpty { external = ExternalWrites() }
         data.removeAll()
         isAscending = true
     }

@@ -1,5 +1,5 @@
 /// A text, or one that may be nil: what can be compared without case and accents.
-public protocol TextAttributeValue: AttributeValue {}
+public protocol _TextAttributeValue: AttributeValue {}
 
-extension String: TextAttributeValue {}
-extension Optional: TextAttributeValue where Wrapped == String {}
+extension String: _TextAttributeValue {}
+extension Optional: _TextAttributeValue where Wrapped == String {}

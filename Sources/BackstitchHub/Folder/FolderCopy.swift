@@ -24,6 +24,8 @@ public struct HubCopyReport: Hashable, Sendable {
 struct FolderCopy {
     let source: String
     let target: String
+    /// Where the source keeps files, if not in its folder. The copy has all of them in its own.
+    let store: HubFileStore?
     /// Told how many files are copied, of how many.
     let progress: @Sendable (_ files: Int, _ of: Int) -> Void
 
@@ -45,9 +47,10 @@ struct FolderCopy {
         let stage = try Stage(staging)
         // After the rename nothing is there.
         defer { stage.remove() }
-        let old = try FolderFiles(folder: source + "/assets")
+        let folder = try FolderFiles(folder: source + "/assets")
+        let old = try store.files(over: folder)
         let new = try FolderFiles(folder: staging + "/assets")
-        try copyAll(old, to: new)
+        try copyAll(folder.all + objects(of: storage), old, to: new)
         let data = staging + "/data"
         var report = HubCopyReport()
         try storage.copy(to: data) { path in
@@ -86,9 +89,19 @@ struct FolderCopy {
         HubError(.inaccessible, "\(what): \(String(cString: strerror(errno))). Check the disk.")
     }
 
+    /// The files that are objects of a bucket.
+    private func objects(of storage: LMDBHubStorage) throws -> [HubFile] {
+        try storage.readNow { transaction in
+            var files: [HubFile] = []
+            try transaction.forEachFile { file, isHeld in
+                if isHeld, file.object != nil { files.append(file) }
+            }
+            return files
+        }
+    }
+
     /// Copies the files that are there before the rows are copied.
-    private func copyAll(_ old: FolderFiles, to new: FolderFiles) throws {
-        let files = old.all
+    private func copyAll(_ files: [HubFile], _ old: any HubFiles, to new: FolderFiles) throws {
         for (index, file) in files.enumerated() {
             progress(index, files.count)
             // What is gone or damaged by now is needed by none, or looked at again.
@@ -99,7 +112,7 @@ struct FolderCopy {
 
     /// Completes the files of copied rows, and verifies both.
     private func finish(
-        _ path: String, _ old: FolderFiles, _ new: FolderFiles,
+        _ path: String, _ old: any HubFiles, _ new: FolderFiles,
         _ change: @escaping @Sendable (any HubWriting) throws -> Void
     ) throws -> HubCopyReport {
         let copy = try LMDBHubStorage.copy(at: path)
@@ -107,8 +120,10 @@ struct FolderCopy {
         var needed: Set<HubFile> = []
         try copy.readNow { transaction in
             try transaction.forEachFile { file, isHeld in
-                switch try new.holds(file) ? .taken : new.take(file, from: old) {
-                case .taken: needed.insert(file)
+                var copied = file
+                copied.object = nil
+                switch try new.holds(copied) ? .taken : new.take(file, from: old) {
+                case .taken: needed.insert(copied)
                 case .missing where isHeld:
                     throw HubError(
                         .damaged,
@@ -120,6 +135,7 @@ struct FolderCopy {
             }
         }
         for file in new.all where !needed.contains(file) { _ = new.remove(file) }
+        try copy.change { try $0.forgetObjects() }
         try copy.change(change)
         let diagnosis = try HubDiagnosis(of: copy, new, checkingPages: copy.checkPages)
         if let finding = diagnosis.findings.first {

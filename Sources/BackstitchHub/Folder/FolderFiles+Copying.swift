@@ -20,15 +20,19 @@ extension FolderFiles {
         case damaged
     }
 
-    /// Copies a file of another folder, by its checksum; it is on disk when this returns.
-    func take(_ file: HubFile, from other: FolderFiles) throws -> Taking {
+    /// Copies a file from elsewhere, by its checksum; it is on disk when this returns, and no object.
+    func take(_ file: HubFile, from other: any HubFiles) throws -> Taking {
         let draft = incomingPath(Array(file.text.utf8))
         unlink(draft)
         do {
-            try FileManager.default.copyItem(atPath: other.path(file), toPath: draft)
+            if file.object == nil {
+                try FileManager.default.copyItem(atPath: other.path(file), toPath: draft)
+            } else {
+                try fetch(file, from: other, to: draft)
+            }
         } catch {
             unlink(draft)
-            guard other.holds(file) else { return .missing }
+            guard try other.holds(file) else { return .missing }
             throw HubError(
                 .inaccessible,
                 "The file '\(file.text)' can't be copied. Check the space on the disk. "
@@ -38,13 +42,25 @@ extension FolderFiles {
             unlink(draft)
             return .damaged
         }
-        try keep(draft, as: file)
+        var copy = file
+        copy.object = nil
+        try keep(draft, as: copy)
         return .taken
     }
 
-    /// Whether the content of a file is what its checksum says.
-    func isIntact(_ file: HubFile) throws -> Bool {
-        try Self.checksum(at: path(file)) == file.checksum
+    /// Fetches a file piece by piece.
+    private func fetch(_ file: HubFile, from other: any HubFiles, to path: String) throws {
+        guard FileManager.default.createFile(atPath: path, contents: nil),
+            let handle = FileHandle(forWritingAtPath: path)
+        else { throw FolderCopy.failure("A file can't be made") }
+        defer { try? handle.close() }
+        var offset = 0
+        while true {
+            let piece = try other.read(file, offset..<offset + (4 << 20))
+            guard !piece.isEmpty else { return }
+            try handle.write(contentsOf: piece)
+            offset += piece.count
+        }
     }
 
     static func damaged(_ file: HubFile) -> String {

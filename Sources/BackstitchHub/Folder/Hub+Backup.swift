@@ -10,13 +10,16 @@ extension Hub {
     ///
     /// - Parameters:
     ///   - target: The path of the copy. Nothing may exist there, and its parent must exist.
+    ///   - files: Where the hub keeps files, if not in its folder. All of them are fetched: the copy has them in
+    ///     its own folder.
     ///   - progress: Told how many files are copied, of how many.
     /// - Throws: A failure that says what to do; nothing is at the path then.
     public static func backUp(
-        _ directory: String, to target: String,
+        _ directory: String, to target: String, files: HubFileStore? = nil,
         progress: @escaping @Sendable (_ files: Int, _ of: Int) -> Void = { _, _ in }
     ) throws -> HubCopyReport {
-        try FolderCopy(source: directory, target: target, progress: progress).run { _ in }
+        try FolderCopy(source: directory, target: target, store: files, progress: progress)
+            .run { _ in }
     }
 
     /// Makes a hub's folder from a backup, without changing the backup.
@@ -30,17 +33,18 @@ extension Hub {
         _ backup: String, to directory: String,
         progress: @escaping @Sendable (_ files: Int, _ of: Int) -> Void = { _, _ in }
     ) throws -> HubCopyReport {
-        try FolderCopy(source: backup, target: directory, progress: progress).run { transaction in
-            try transaction.beginEpoch { SecretBytes.random($0) }
-        }
+        try FolderCopy(source: backup, target: directory, store: nil, progress: progress)
+            .run { transaction in try transaction.beginEpoch { SecretBytes.random($0) } }
     }
 
-    /// As ``diagnose(at:)``, and reads all files that records hold too, to compare them with their
+    /// As ``diagnose(at:files:)``, and reads all files that records hold too, to compare them with their
     /// checksums.
-    public static func verify(at directory: String) throws -> HubDiagnosis {
+    public static func verify(
+        at directory: String, files store: HubFileStore? = nil
+    ) throws -> HubDiagnosis {
         let storage = try LMDBHubStorage(at: directory)
         defer { storage.close() }
-        let files = try FolderFiles(folder: directory + "/assets")
+        let files = try store.files(over: FolderFiles(folder: directory + "/assets"))
         var diagnosis = try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
         // Beyond damaged pages nothing is read.
         if diagnosis.rows > 0 { try diagnosis.readFiles(of: storage, files) }
@@ -50,14 +54,15 @@ extension Hub {
 
 extension HubDiagnosis {
     /// Reads all files that records hold, and compares them with their checksums.
-    package mutating func readFiles(of storage: any SnapshotStorage, _ files: FolderFiles) throws {
+    package mutating func readFiles(of storage: any SnapshotStorage, _ files: any HubFiles) throws {
         let held = try storage.snapshot(RequestWork()) { transaction in
             var held: [HubFile] = []
             try transaction.forEachFile { if $1 { held.append($0) } }
             return held
         }
-        for file in held where files.holds(file) {
-            if try !files.isIntact(file) { note(FolderFiles.damaged(file)) }
+        // What is missing was told before.
+        for file in held where try files.holds(file) {
+            if try files.checksum(of: file) != file.checksum { note(FolderFiles.damaged(file)) }
         }
     }
 }

@@ -5,13 +5,16 @@ import Glibc
 extension Hub {
     /// Opens the hub in a folder, which is made if it does not exist.
     ///
+    /// - Parameter store: Where new files go, if not to the folder. Those that are in the folder stay there.
     /// - Throws: A failure of the storage, whose message says what to do.
     public convenience init(
-        at directory: String, configuration: HubConfiguration = HubConfiguration()
+        at directory: String, files store: HubFileStore? = nil,
+        configuration: HubConfiguration = HubConfiguration()
     ) async throws {
         let pool = WorkPool(configuration.limits, .system)
         let storage = try LMDBHubStorage(at: directory, readers: pool)
-        let files = try FolderFiles(folder: directory + "/assets", of: directory)
+        let files = try store.files(
+            over: FolderFiles(folder: directory + "/assets", of: directory), configuration)
         try await self.init(
             storage: storage, files: files, configuration: configuration, machine: .system,
             pool: pool)
@@ -36,11 +39,14 @@ extension Hub {
     /// Checks all pages and rows of a hub's folder, without changing them. A hub may serve it
     /// meanwhile.
     ///
+    /// - Parameter store: Where the hub keeps files, if not in its folder. It is asked for each of them.
     /// - Throws: A failure if the folder can't be opened.
-    public static func diagnose(at directory: String) throws -> HubDiagnosis {
+    public static func diagnose(
+        at directory: String, files store: HubFileStore? = nil
+    ) throws -> HubDiagnosis {
         let storage = try LMDBHubStorage(at: directory)
         defer { storage.close() }
-        let files = try FolderFiles(folder: directory + "/assets")
+        let files = try store.files(over: FolderFiles(folder: directory + "/assets"))
         return try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
     }
 }

@@ -5,7 +5,9 @@ import WireCrypto
 /// Takes the body of a request as it comes.
 struct BodyReceiver: ~Copyable {
     private let place: Admissions.BodyPlace
-    private var bytes: [UInt8] = []
+    private let length: Int?
+    /// What came of a body in memory.
+    private(set) var bytes: [UInt8] = []
     private var descriptor: Int32 = -1
     /// The digest of a file; nil of a body in memory.
     private let digest: FileDigest?
@@ -22,7 +24,7 @@ struct BodyReceiver: ~Copyable {
 
     /// A receiver for a body of which the length may be known.
     init(_ place: Admissions.BodyPlace, length: Int?) {
-        self.place = place
+        (self.place, self.length) = (place, length)
         switch place {
         case .memory(let bytesMax):
             // What is announced has not come yet, so that little is believed.
@@ -50,6 +52,10 @@ struct BodyReceiver: ~Copyable {
         switch place {
         case .memory(let bytesMax):
             guard byteCount <= bytesMax else { return drop() }
+            if byteCount > bytes.capacity, let length {
+                // The more came, the more is believed, so that a large body is seldom copied.
+                bytes.reserveCapacity(min(length, bytesMax, 8 * byteCount))
+            }
             bytes.append(contentsOf: part)
         case .file(_, let bytesMax):
             guard byteCount <= bytesMax else { return drop() }

@@ -287,6 +287,7 @@ extension HubResponse {
         switch body {
         case .bytes(let bytes): return bytes.count
         case .filePart(_, _, let byteCount): return byteCount
+        case .remote(let file): return file.byteCount
         case .file(let path):
             var status = stat()
             return stat(path, &status) == 0 ? Int(status.st_size) : 0

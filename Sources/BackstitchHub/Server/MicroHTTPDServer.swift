@@ -18,6 +18,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     let handler: HTTPHandler
     let connections: ConnectionTable
     let bodies: ByteBudget
+    private let streams = FileStreams()
     let port: UInt16
     private let host: String
     private let state = Locked(State())
@@ -260,7 +261,13 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     func queue(
         _ response: HubResponse, on connection: OpaquePointer, closes: Bool
     ) -> MHD_Result {
-        guard let reply = Self.reply(response) else { return .NO }
+        let reply =
+            if case .remote(let file) = response.body {
+                FileStream.reply(file, on: connection, streams)
+            } else {
+                Self.reply(response)
+            }
+        guard let reply else { return .NO }
         defer { MHD_destroy_response(reply) }
         for header in response.headers {
             // A text that is passed as it is would be copied first.
@@ -303,6 +310,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         case .file(let path): return reply(path, offset: 0, byteCount: nil)
         case .filePart(let path, let offset, let byteCount):
             return reply(path, offset: offset, byteCount: byteCount)
+        case .remote: return nil
         }
     }
 
@@ -346,6 +354,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         while connections.replyingCount > 0, ConnectionTable.now < end {
             try? await Task.sleep(nanoseconds: 5_000_000)
         }
+        streams.failAll()
         timer?.cancel()
         let daemons = state.withLock { state in
             defer { (state.daemon, state.retired, state.socket) = (nil, [], -1) }

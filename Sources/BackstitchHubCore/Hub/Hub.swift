@@ -41,6 +41,8 @@ public final class Hub: Sendable {
     private let authentications: AuthenticationCache
     private let address: HubAddress
     private let serverMetrics = Locked<[MetricSource]>([])
+    /// Whether files are in a bucket that was not named.
+    private let lacksBucket = Locked(false)
 
     /// Opens a hub over what keeps its rows and its files.
     ///
@@ -110,29 +112,16 @@ public final class Hub: Sendable {
         devices = DeviceCalls(
             configuration: configuration, storage: storage, address: address,
             couriers: memory.couriers, notifier: notifier)
-        try await prepare()
-    }
-
-    /// Makes what the hub knows of itself, unless it is there.
-    private func prepare() async throws {
-        let secret = configuration.clock.secret
-        let now = configuration.clock.milliseconds()
-        try await storage.write(to: [.global]) { transaction in
-            try AnswerLedger.removeOldGlobal(transaction, now: now)
-            guard try transaction.value(StateRow.key) == nil else {
-                _ = try transaction.state()
-                return
-            }
-            let epoch = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            try transaction.put(StateRow.key, StateRow(epoch: epoch, tokenKey: secret(32)))
-        }
-        try await UserIndex.complete(storage)
+        let hasBucket = files.objects != nil
+        let hasObjects = try await storage.prepareHub(configuration, hasBucket: hasBucket)
+        lacksBucket.withLock { $0 = hasObjects && !hasBucket }
     }
 
     /// Ends the hub. Requests must have been answered.
     public func close() {
         couriers.releaseAll()
         pool.stop()
+        assets.objects?.stop()
         storage.close()
         assets.endServing()
     }
@@ -144,6 +133,7 @@ public final class Hub: Sendable {
     ///
     /// - Throws: A failure that says who else serves it.
     package func beginServing() throws {
+        guard !lacksBucket.withLock({ $0 }) else { throw HubObjects.bucketMissing }
         try assets.beginServing()
         authentications.begin()
         storage.wakeUp { [notifier] in
@@ -176,6 +166,7 @@ public final class Hub: Sendable {
         metrics.families(
             waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount,
             storageRoundTrips: storage.roundTripCount)
+            + (assets.objects?.families() ?? [])
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 
@@ -196,6 +187,7 @@ public final class Hub: Sendable {
     /// Has what waits for a thread or for its turn to write be told to come back later: the hub ends.
     package func refuseWork() {
         pool.stop()
+        assets.objects?.stop()
         storage.refuseWork()
         parsing.refuseAll()
     }

@@ -76,8 +76,8 @@ final class HubPage: Sendable {
             default: try await hub.files.keepUpload(target, request, work)
             }
         },
-        HubPage(name: "asset", methods: ["GET"]) { hub, target, request, _ in
-            try await hub.files.asset(target, request)
+        HubPage(name: "asset", methods: ["GET"]) { hub, target, request, work in
+            try await hub.files.asset(target, request, work)
         },
         HubPage(name: "signin", methods: ["GET", "POST"], readers: .people) {
             hub, target, request, work in

@@ -34,11 +34,20 @@ struct ExpirySweep {
             if due.count == 1 { transaction.expect { [.first(most, of: table)] } }
             return due.count < most
         }
-        transaction.expect { due.map { .key($0.row) } }
+        transaction.expect {
+            due.flatMap { [.key($0.row)] + (objects(of: $0.row).map { [$0] } ?? []) }
+        }
         for (entry, row) in due {
             try transaction.delete(entry)
             try look(at: row)
         }
+    }
+
+    /// What is read of the objects of a file that is due; nil if there are none.
+    private func objects(of row: HubKey) -> KeyQuery? {
+        guard row.table == .asset, assets.objects != nil else { return nil }
+        return HubFile(partition, String(decoding: row.behindTable, as: UTF8.self))
+            .map { ObjectRow.expected($0) }
     }
 
     private func look(at key: HubKey) throws {
@@ -56,7 +65,26 @@ struct ExpirySweep {
             try transaction.delete(key)
         case .signInCode: try transaction.delete(key)
         case .asset: try lookAtAsset(key)
+        case .object: try lookAtObject(key)
         default: break
+        }
+    }
+
+    /// How long it takes until an object is tried again to be removed, in milliseconds.
+    static let objectRetryMilliseconds: Int64 = 5 * 60 * 1_000
+
+    /// Gives up an object of which nothing came, and has one removed that was given up: not here, since
+    /// records would wait for the bucket, and not before the commit that gives it up.
+    private func lookAtObject(_ key: HubKey) throws {
+        guard let row: ObjectRow = try transaction.row(key) else { return }
+        switch row.state {
+        case .kept: return
+        // An earlier entry, of when it was arriving or was kept.
+        case _ where row.until > now: return
+        case .arriving: try transaction.doom(key, row, at: now)
+        case .doomed:
+            assets.objects?.note(key)
+            try transaction.noteExpiry(of: key, at: now + Self.objectRetryMilliseconds)
         }
     }
 
@@ -67,8 +95,11 @@ struct ExpirySweep {
             row.keepUntil <= now
         else { return }
         let checksum = String(decoding: key.behindTable, as: UTF8.self)
-        if let file = HubFile(partition, checksum), !assets.remove(file) {
-            return try transaction.noteExpiry(of: key, at: now + limits.unusedAssetMilliseconds)
+        if let file = HubFile(partition, checksum) {
+            guard try assets.remove(file) else {
+                return try transaction.noteExpiry(of: key, at: now + limits.unusedAssetMilliseconds)
+            }
+            if assets.objects != nil { try transaction.doomObjects(of: file, at: now) }
         }
         try transaction.delete(key)
     }

@@ -10,6 +10,8 @@ public struct HubResponse: Sendable {
         case file(path: String)
         /// A part of a file, by its offset and its length in bytes.
         case filePart(path: String, offset: Int, byteCount: Int)
+        /// A file, or a part of one, that is fetched from elsewhere while it is sent.
+        case remote(RemoteFile)
     }
 
     /// The HTTP status.
@@ -30,7 +32,11 @@ public struct HubResponse: Sendable {
 
     /// The bytes of the body in memory.
     package var byteCount: Int {
-        if case .bytes(let bytes) = body { bytes.count } else { 0 }
+        switch body {
+        case .bytes(let bytes): bytes.count
+        case .remote(let file): file.bytesInMemory
+        case .file, .filePart: 0
+        }
     }
 
     /// JSON.

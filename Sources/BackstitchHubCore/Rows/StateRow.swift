@@ -17,6 +17,8 @@ struct StateRow: HubRow, Sendable {
     /// tokens that name a zone without its database are good up to it, and zones of new databases are
     /// numbered from there.
     var lastZone: UInt32 = 0
+    /// Whether files may be objects of a bucket.
+    var hasObjects = false
 
     init(epoch: UInt64, tokenKey: [UInt8]) {
         self.epoch = epoch
@@ -32,6 +34,7 @@ struct StateRow: HubRow, Sendable {
         lastRealm = try json.number32("lastRealm")
         lastDatabase = try json.number64("lastDatabase")
         lastZone = try json.number32("lastZone")
+        hasObjects = try json.flag("hasObjects") ?? false
     }
 
     func write(to json: inout JSONWriter) {
@@ -40,6 +43,7 @@ struct StateRow: HubRow, Sendable {
         json.member("lastRealm", integer: Int64(lastRealm))
         json.member("lastDatabase", integer: Int64(lastDatabase))
         json.member("lastZone", integer: Int64(lastZone))
+        if hasObjects { json.member("hasObjects", flag: true) }
     }
 
     /// The end of every change tag: four digits that depend on the epoch, so that a hub that was
@@ -47,6 +51,25 @@ struct StateRow: HubRow, Sendable {
     var tagSuffix: String {
         let digits = String(epoch % 1_679_616, radix: 36)
         return String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}
+
+extension HubWriting {
+    /// The hub's state, which is made if there is none.
+    ///
+    /// - Parameters:
+    ///   - hasObjects: Whether files may come to be objects from now on.
+    ///   - secret: Returns bytes that can't be guessed.
+    func openState(hasObjects: Bool, _ secret: (_ count: Int) -> [UInt8]) throws -> StateRow {
+        let known: StateRow? = try row(StateRow.key)
+        if let known, known.hasObjects || !hasObjects { return known }
+        var state =
+            known
+            ?? StateRow(
+                epoch: secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }, tokenKey: secret(32))
+        state.hasObjects = hasObjects
+        try put(StateRow.key, state)
+        return state
     }
 }
 

@@ -209,15 +209,16 @@ package final class BufferedTransaction: HubWriting {
     /// as were asked for.
     private func part(_ range: KeyQuery.Range, _ entries: [Entry]) -> Part {
         let isCut = entries.count >= range.countMax
-        let keys = entries.map(\.key)
+        let last = entries.last?.key
         if range.isReverse {
             return Part(
-                start: isCut ? keys.last ?? range.prefix : range.prefix,
-                end: range.bound ?? range.prefix.endOfPrefix, keys: keys.reversed())
+                start: isCut ? last ?? range.prefix : range.prefix,
+                end: range.bound ?? range.prefix.endOfPrefix, keys: entries.reversed().map(\.key))
         }
         return Part(
             start: range.bound ?? range.prefix,
-            end: isCut ? keys.last?.next ?? range.prefix : range.prefix.endOfPrefix, keys: keys)
+            end: isCut ? last?.next ?? range.prefix : range.prefix.endOfPrefix,
+            keys: entries.map(\.key))
     }
 
     /// Whether the storage has a key before what was written here; nil if that was not read.

@@ -6,6 +6,15 @@ package struct HubFile: Hashable, Sendable {
     package let partition: Partition
     /// The SHA-256 of the content in hexadecimal digits.
     package let checksum: String
+    /// The object of a bucket that has the content; nil for a file in a folder.
+    package var object: Object?
+
+    /// An object of a bucket.
+    package struct Object: Hashable, Sendable {
+        /// What tells it from other objects with the same content. No two objects ever have the same.
+        package let name: String
+        package let byteCount: Int
+    }
 
     /// nil if the text is no checksum.
     package init?(_ partition: Partition, _ checksum: String) {
@@ -39,6 +48,9 @@ extension Partition {
 ///
 /// Names come from the hub alone, so that no request can name another file.
 package protocol HubFiles: Sendable {
+    /// What is needed for objects of a bucket; nil if files are none.
+    var objects: HubObjects? { get }
+
     /// Takes the hub's data for this process alone, and removes what uploads left that were cut.
     ///
     /// - Throws: A failure that says who else has it.
@@ -47,16 +59,18 @@ package protocol HubFiles: Sendable {
     /// Lets others take the data.
     func endServing()
 
-    /// Whether files can be written.
+    /// Whether uploads can be written.
     var space: FileSpace { get }
 
     // MARK: Files
 
-    /// The place of a file, whether it is there or not.
+    // What is said of a file holds for its object, if it names one. It takes the round trips of a network then.
+
+    /// The place of a file that is no object, whether it is there or not.
     func path(_ file: HubFile) -> String
 
     /// The size of a file in bytes; nil if it is not there.
-    func byteCount(_ file: HubFile) -> Int?
+    func byteCount(_ file: HubFile) throws -> Int?
 
     /// Bytes of a file.
     ///
@@ -67,9 +81,9 @@ package protocol HubFiles: Sendable {
     /// Removes a file; nothing happens if it is not there.
     ///
     /// - Returns: Whether it is gone.
-    func remove(_ file: HubFile) -> Bool
+    func remove(_ file: HubFile) throws -> Bool
 
-    /// Removes all files of a partition.
+    /// Removes all files of a partition that are no objects.
     func removeAll(of partition: Partition) throws
 
     // MARK: Uploads
@@ -105,13 +119,27 @@ package protocol HubFiles: Sendable {
     /// Removes an upload; nothing happens if it is not there.
     func discard(_ path: String)
 
-    /// Keeps what was uploaded, so that it survives a power cut.
+    /// Keeps what was uploaded, so that it survives a power cut. An object is in the bucket when this returns.
     func keep(_ path: String, as file: HubFile) throws
 }
 
 extension HubFiles {
+    package var objects: HubObjects? { nil }
+
     /// Whether a file is there.
-    package func holds(_ file: HubFile) -> Bool { byteCount(file) != nil }
+    package func holds(_ file: HubFile) throws -> Bool { try byteCount(file) != nil }
+
+    /// The SHA-256 of a file in hexadecimal digits, read in pieces.
+    package func checksum(of file: HubFile) throws -> String {
+        let digest = RunningDigest()
+        var offset = 0
+        while true {
+            let piece = try read(file, offset..<offset + (4 << 20))
+            guard !piece.isEmpty else { return digest.value.hexadecimal }
+            piece.withUnsafeBytes { digest.update($0) }
+            offset += piece.count
+        }
+    }
 }
 
 /// A part of an upload that does not follow what came before.

@@ -35,6 +35,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case password = 0x21
         case signInCode = 0x22
         case userIndex = 0x23
+        case object = 0x24
     }
 
     /// The most bytes of a key.

@@ -102,12 +102,19 @@ extension HubReading {
 extension HubWriting {
     /// Erases entries of a partition, so many at most. Files are the caller's to remove.
     ///
+    /// - Parameter table: Where it ends: this table and those behind it stay.
     /// - Returns: How many went; fewer than the most if none is left.
-    package func erase(_ partition: Partition, countMax: Int) throws -> Int {
+    package func erase(
+        _ partition: Partition, before table: HubKey.Table? = nil, countMax: Int
+    ) throws -> Int {
         expect { [.first(countMax, of: HubKey(partition))] }
         var keys: [HubKey] = []
         try scan(HubKey(partition), from: nil) { key, _ in
-            keys.append(HubKey(bytes: key))
+            let key = HubKey(bytes: key)
+            if let table, let byte = key.behindPartition.first, byte >= table.rawValue {
+                return false
+            }
+            keys.append(key)
             return keys.count < countMax
         }
         for key in keys { try delete(key) }

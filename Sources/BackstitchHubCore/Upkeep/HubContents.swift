@@ -1,7 +1,7 @@
 import CloudKitWire
 
 extension HubReading {
-    /// Gives a closure all files that a hub's rows name, and whether a record holds each.
+    /// Gives a closure all files that a hub's rows name, with their objects, and whether a record holds each.
     ///
     /// - Complexity: O(*n*) in the databases and files.
     package func forEachFile(_ body: (HubFile, _ isHeld: Bool) throws -> Void) throws {
@@ -9,7 +9,7 @@ extension HubReading {
             try scanInParts(HubKey(database.partition, .asset)) { key, value in
                 let checksum = String(decoding: HubKey(bytes: key).behindTable, as: UTF8.self)
                 if let file = HubFile(database.partition, checksum) {
-                    try body(file, AssetRow(stored: Array(value)).references > 0)
+                    try body(located(file), AssetRow(stored: Array(value)).references > 0)
                 }
                 return true
             }
@@ -18,6 +18,22 @@ extension HubReading {
 }
 
 extension HubWriting {
+    /// Forgets all objects, whose files are in the folder instead.
+    package func forgetObjects() throws {
+        for (_, database) in try list(HubKey(.global, .databaseName), as: DatabaseNameRow.self) {
+            var keys: [HubKey] = []
+            try scan(HubKey(database.partition, .object), from: nil) { key, _ in
+                keys.append(HubKey(bytes: key))
+                return true
+            }
+            for key in keys { try delete(key) }
+        }
+        var state = try state()
+        guard state.hasObjects else { return }
+        state.hasObjects = false
+        try put(StateRow.key, state)
+    }
+
     /// Makes all change tokens invalid that were given out until now.
     ///
     /// - Parameter secret: Returns bytes that can't be guessed.

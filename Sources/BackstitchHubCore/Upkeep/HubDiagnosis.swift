@@ -51,6 +51,11 @@ extension HubDiagnosis {
                     try DiagnosedPart(of: prefix, from: start, self, $0, files)
                 }
                 (self, start) = (part.diagnosis, part.next)
+                for file in part.objects where try !files.holds(file) {
+                    note(
+                        "The file '\(file.text)' is missing in the bucket. Restore it from a "
+                            + "backup.")
+                }
             } while start != nil
         }
     }
@@ -69,6 +74,9 @@ private struct DiagnosedPart {
     private(set) var diagnosis: HubDiagnosis
     /// Where the next part begins; nil if there is none.
     private(set) var next: HubKey?
+    /// The objects of files that records hold. Whether they are there is asked after the transaction.
+    private(set) var objects: [HubFile] = []
+    private var wanted: [HubFile] = []
     private var checks: [Check] = []
 
     init(
@@ -92,6 +100,8 @@ private struct DiagnosedPart {
             return rows < count
         }
         self.diagnosis.rows += rows
+        transaction.expect { wanted.map { ObjectRow.expected($0) } }
+        for file in wanted { try lookForObject(of: file, transaction, files) }
         transaction.expect { checks.map { .key($0.key) } }
         for check in checks {
             do {
@@ -130,10 +140,8 @@ private struct DiagnosedPart {
             let checksum = String(decoding: key.behindTable, as: UTF8.self)
             guard row.references > 0 else { return }
             diagnosis.files += 1
-            if let file = HubFile(partition, checksum), !assets.holds(file) {
-                diagnosis.note(
-                    "The file '\(checksum)' is missing in the folder 'assets/\(partition.text)'. "
-                        + "Restore a backup.")
+            if let file = HubFile(partition, checksum), try !assets.holds(file) {
+                wanted.append(file)
             }
         case .databaseName:
             let row = try DatabaseNameRow(stored: bytes)
@@ -156,8 +164,24 @@ private struct DiagnosedPart {
         case .password: _ = try PasswordRow(stored: bytes)
         case .signInCode: _ = try SignInCodeRow(stored: bytes)
         case .upload: _ = try UploadRow(stored: bytes)
+        case .object: _ = try ObjectRow(stored: bytes)
         default: break
         }
+    }
+
+    /// Looks for the object of a file that is not in the folder.
+    private mutating func lookForObject(
+        of file: HubFile, _ transaction: any HubReading, _ files: any HubFiles
+    ) throws {
+        let located = try transaction.located(file)
+        guard located.object != nil else {
+            return diagnosis.note(
+                "The file '\(file.checksum)' is missing in the folder "
+                    + "'assets/\(file.partition.text)'. Restore a backup.")
+        }
+        if files.objects != nil { return objects.append(located) }
+        let finding = HubObjects.bucketMissing.message
+        if !diagnosis.findings.contains(finding) { diagnosis.note(finding) }
     }
 
     /// Has the entries looked for that find a user. Environments come before their users.

@@ -6,7 +6,7 @@ package struct MetaReader {
     package let access: Access
     package let database: Database
 
-    init(access: Access, database: Database) {
+    package init(access: Access, database: Database) {
         self.access = access
         self.database = database
     }

@@ -157,7 +157,11 @@ package struct RecordHistory {
             var sequence = syncedSequence
             while sequence > 0 {
                 let previous = try reader.log.withOperation(sequence) { operation -> UInt64 in
-                    guard operation.kind == .update, operation.origin != .remote else {
+                    // The service's version ends it, unless it is an edit of this device without the
+                    // files that were to follow.
+                    let isVersion =
+                        operation.origin == .remote && operation.stamp?.acknowledgedThrough == 0
+                    guard operation.kind == .update, !isVersion else {
                         beganHere = operation.kind == .insert && operation.origin == .localOnly
                         return 0
                     }

@@ -23,6 +23,14 @@ extension TableReader: RowSource {
         return try access.rows(of: entity).map { try access.countLimit(of: $0) } ?? 0
     }
 
+    package func rowParts(of entity: EntityNumber) throws -> [KeyRange] {
+        try RowParts(self).ranges(of: entity)
+    }
+
+    package func alongside(count: Int, _ body: (Int, TableReader) throws -> Void) throws -> Bool {
+        try RowParts(self).run(count: count, body)
+    }
+
     package func visitIndex(
         of entity: EntityNumber, attribute: AttributeBinding, within range: KeyRange,
         reversed: Bool, readsRows: Bool,

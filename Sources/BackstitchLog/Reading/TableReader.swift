@@ -11,14 +11,17 @@ package struct TableReader {
     package let past: PastRows?
     /// Whether the checksums of rows are compared: if what they say is written again.
     package let checksRows: Bool
+    /// The most threads that a read of all rows takes, its own included.
+    package let threadsMax: Int
     /// What notes the reads; nil if nothing does. Whoever reads keeps it.
     private let noting: Unmanaged<ReadFootprint>?
 
     package init(
         access: Access, databases: Databases, catalog: CatalogSnapshot, past: PastRows? = nil,
-        checksRows: Bool = false, footprint: ReadFootprint? = nil
+        checksRows: Bool = false, threadsMax: Int = 1, footprint: ReadFootprint? = nil
     ) {
         self.checksRows = checksRows
+        self.threadsMax = threadsMax
         noting = footprint.map { Unmanaged.passUnretained($0) }
         self.access = access
         self.databases = databases
@@ -33,7 +36,7 @@ package struct TableReader {
     package var unnoted: TableReader {
         TableReader(
             access: access, databases: databases, catalog: catalog, past: past,
-            checksRows: checksRows)
+            checksRows: checksRows, threadsMax: threadsMax)
     }
 
     var storedEntries: StoredEntries {

@@ -176,7 +176,8 @@ package struct LogAccount {
             if !areSame(owed.fields, after) {
                 note(
                     operation.sequence, entry,
-                    "the local operations \(owed.sequences) are not brought back as they were")
+                    "the local operations \(owed.sequences) are not brought back as they were: "
+                        + differences(owed.fields, after).joined(separator: "; or "))
             }
         } else {
             note(
@@ -193,6 +194,15 @@ package struct LogAccount {
         }
         let form = WireForm.fields(own, table)
         return candidates.contains { $0.map { WireForm.fields($0, table) == form } ?? false }
+    }
+
+    /// What is otherwise than each of the fields that may be due, in words.
+    private func differences(_ candidates: [Fields?], _ entry: RecordAccount) -> [String] {
+        guard let table = catalog.table(entry.entity) else { return [] }
+        let form = entry.fields.map { WireForm.fields($0, table) } ?? [:]
+        return candidates.compactMap {
+            WireForm.difference(form, $0.map { WireForm.fields($0, table) } ?? [:])
+        }
     }
 
     private mutating func change(_ operation: OperationView, _ entry: inout RecordAccount) throws {
@@ -267,10 +277,24 @@ package struct LogAccount {
         // A record that began here to stay is pushed as a whole.
         if entry.staysHere { bases.append((0, before)) }
         guard let table = catalog.table(entry.entity) else { return bases.map { _ in nil } }
-        let due = bases.map { base, operations in
+        var due = bases.map { base, operations in
             entry.rebased(at: operation.sequence, base: base, operations, table)
         }
+        due.append(entry.followed(due[1], byFilesOf: due[0], at: operation, table))
         return due + due.map { entry.closingCircles($0, at: operation, table) }
+    }
+
+    /// The fields that stay on this device behind a version of the service: if it is the device's own
+    /// edit, without files that are to follow, those that it does not change.
+    private func keptBehind(
+        _ operation: OperationView, _ stamp: SyncStamp, _ entry: RecordAccount
+    ) throws -> Set<FieldID> {
+        guard rules.expectation.isOwn(stamp.changeTag), operation.kind == .update,
+            stamp.acknowledgedThrough > entry.synced, let table = catalog.table(entry.entity)
+        else { return [] }
+        let files = table.attributes.filter { $0.schema?.isAfterwards == true }.map(\.field)
+        let told = Set(try Fields(operation.after).ids).subtracting(files)
+        return entry.kept(at: stamp.acknowledgedThrough).subtracting(told)
     }
 
     /// Takes in what the service said of a record.
@@ -298,7 +322,8 @@ package struct LogAccount {
             entry.waiting = []
             // What stays here does until the service has another version.
             if !stamp.changeTag.isEmpty, stamp.changeTag != entry.changeTag {
-                entry.keeping.append((operation.sequence, []))
+                entry.keeping.append(
+                    (operation.sequence, try keptBehind(operation, stamp, entry)))
             }
             entry.synced = operation.sequence
         } else {

@@ -73,8 +73,8 @@ package struct RecordAccount {
         return result
     }
 
-    /// With the references that a create leaves out until their targets are there, if the
-    /// service's version is such a create.
+    /// With the references that a create leaves out until their targets are there, if the service's
+    /// version is such a create.
     func closingCircles(
         _ fields: Fields?, at operation: OperationView, _ table: EntityTable
     ) -> Fields? {
@@ -83,6 +83,26 @@ package struct RecordAccount {
         }
         for field in table.denyingReferences.map(\.field) where result.value(field) == .null {
             result[field] = local.value(field)
+        }
+        return result
+    }
+
+    /// With the files that follow edits which the service has without them, if its version has what it
+    /// had of them before.
+    ///
+    /// - Parameter whole: What is due if the service has none of the edits.
+    func followed(
+        _ fields: Fields?, byFilesOf whole: Fields?, at operation: OperationView,
+        _ table: EntityTable
+    ) -> Fields? {
+        guard var result = fields, let whole, let server = self.fields(at: operation.sequence)
+        else { return fields }
+        let before = (synced > 0 ? self.fields(at: synced) : nil) ?? Fields()
+        for attribute in table.attributes where attribute.schema?.isAfterwards == true {
+            let field = attribute.field
+            if WireForm.areSame(field, server, before, table) {
+                result[field] = whole.value(field)
+            }
         }
         return result
     }

@@ -18,8 +18,10 @@ struct EndChecks {
         let records = service.cloud.records(in: SimulatedZone.usual)
         var digest: UInt64 = 0
         var written = service.foreignValues
+        var accounts: [Int: LogAccount] = [:]
         for index in devices.owners {
             let account = try checks.check(index)
+            accounts[index] = account
             guard try await devices[index].store.rebuild().isIdentical else {
                 throw story.failure(
                     "The tables of \(devices[index].name) are not what the log says", [])
@@ -46,10 +48,11 @@ struct EndChecks {
         story.result.digest = digest
         try checkOrigins(records, written)
         try await checkFreshDevice(records)
+        if setting.fileService != nil { try await checkFiles(accounts) }
     }
 
     /// Files need a device with a disk, and time for receipts to end.
-    private func checkFiles() async throws {
+    private func checkFiles(_ accounts: [Int: LogAccount]) async throws {
         let place = devices.folder + "/fresh"
         let store = try Store(
             at: place, schema: setting.newestSchema.schema,
@@ -63,7 +66,7 @@ struct EndChecks {
         _ = try await engine.sync()
         devices.passTime(milliseconds: 3_600_000)
         try await FileChecks(devices: devices, cloud: service.cloud, story: story)
-            .checkEnd(fresh: store)
+            .checkEnd(fresh: store, accounts)
         withExtendedLifetime(engine) {}
     }
 
@@ -161,6 +164,5 @@ struct EndChecks {
         guard try StoreChecks.verify(store).isConsistent else {
             throw story.failure("The store of a fresh device is not consistent", [])
         }
-        if setting.fileService != nil { try await checkFiles() }
     }
 }

@@ -58,11 +58,13 @@ struct FileChecks {
             })
     }
 
-    /// The hashes of the contents that operations name which the service does not have.
+    /// The hashes of the contents that operations name which the service does not have. Those before an
+    /// end of the record are never pushed.
     private func unsynced(_ account: LogAccount) -> Set<String> {
         var named: Set<String> = []
         for entry in account.dirty {
-            for state in entry.states where state.sequence > entry.synced {
+            let states = entry.states.split(omittingEmptySubsequences: false) { $0.fields == nil }
+            for state in states.last ?? [] where state.sequence > entry.synced {
                 for (_, value) in state.fields ?? Fields() {
                     for asset in value.files { named.insert(SimulatedContent.hash(of: asset)) }
                 }
@@ -159,13 +161,16 @@ struct FileChecks {
         }
     }
 
-    /// The files of the records of a store as they are now, each content once, sorted.
-    static func held(in store: Store) throws -> [Asset] {
+    /// The files of the records of a store as they are now, sorted, each content once, or as often as
+    /// another key tells them apart.
+    static func held(
+        in store: Store, each key: (Asset) -> String = SimulatedContent.hash(of:)
+    ) throws -> [Asset] {
         try store.read { transaction in
             var found: [String: Asset] = [:]
             for photo in try transaction.fetch(SimulatedPhoto.self) {
                 for asset in [photo.image].compactMap(\.self) + photo.pages {
-                    found[SimulatedContent.hash(of: asset)] = asset
+                    found[key(asset)] = asset
                 }
             }
             return found.sorted { $0.key < $1.key }.map(\.value)
@@ -176,18 +181,19 @@ struct FileChecks {
 
     /// Every file of every record can be opened, by the devices and by a fresh one; and nothing is left that
     /// nothing names.
-    func checkEnd(fresh: Store) async throws {
+    func checkEnd(fresh: Store, _ accounts: [Int: LogAccount]) async throws {
         for index in devices.owners {
             let (store, name) = (devices[index].store, devices[index].name)
             try check(index)
             devices[index].home.readers = []
-            // What stays on the device may be of a file that only others had.
+            // A device may have a content and not know that it is the one with a service's checksum.
+            var linked: Set<String> = []
+            _ = try Self.named(in: store, &linked)
             let here = Self.here(store)
             let held = Set(cloud.fileChecksums.held.map(SimulatedContent.hash(ofChecksum:)))
-            let assets = try Self.held(in: store).filter { asset in
-                let content = SimulatedContent.hash(of: asset)
-                return here.contains(content) || held.contains(content)
-            }
+            let lost = accounts[index].map { lostForAll($0, here, held, linked) } ?? []
+            let assets = try Self.held(in: store) { $0.content ?? $0.serviceChecksum ?? "" }
+                .filter { asset in ContentKey(asset).map { !lost.contains($0.text) } ?? false }
             try await open(assets, in: store, name)
             // Files of downloads came.
             try check(index)
@@ -201,11 +207,12 @@ struct FileChecks {
                 throw story.failure("\(name) keeps files that nothing names", left.sorted())
             }
             let folder = store.assets.folder
-            guard folder.incomingCount == 0, folder.partialCount == 0 else {
-                throw story.failure("\(name) keeps parts of files")
+            guard folder.incomingCount == 0, lost.isSuperset(of: folder.partialNames) else {
+                throw story.failure("\(name) keeps parts of files", folder.partialNames)
             }
             let report = try await store.assets.verify()
-            guard report.isConsistent, report.orphans == 0 else {
+            guard report.corrupt.isEmpty, report.orphans == 0, lost.isSuperset(of: report.missing)
+            else {
                 throw story.failure("The files of \(name) are not consistent", ["\(report)"])
             }
         }
@@ -219,6 +226,39 @@ struct FileChecks {
                 "The service keeps other files than its records hold",
                 kept.symmetricDifference(held).sorted())
         }
+    }
+
+    /// The names of the contents that a device can't have, whatever anybody does: they are only in fields that
+    /// were set to stay on it, so that no service could keep them for it, and neither the device nor the
+    /// service has them.
+    ///
+    /// - Parameters:
+    ///   - here: The hashes of the contents on the device.
+    ///   - held: Those that records of the service hold.
+    ///   - linked: The checksums of which the device knows the contents.
+    private func lostForAll(
+        _ account: LogAccount, _ here: Set<String>, _ held: Set<String>, _ linked: Set<String>
+    ) -> Set<String> {
+        var (stays, synced): (Set<String>, Set<String>) = ([], [])
+        for entry in account.records {
+            for (field, value) in entry.fields ?? Fields() {
+                for asset in value.files {
+                    let content = SimulatedContent.hash(of: asset)
+                    let isHere =
+                        here.contains(content)
+                        && (asset.content != nil || linked.contains(asset.serviceChecksum ?? ""))
+                    guard !isHere, !held.contains(content), let key = ContentKey(asset) else {
+                        continue
+                    }
+                    if entry.kept.contains(field) {
+                        stays.insert(key.text)
+                    } else {
+                        synced.insert(key.text)
+                    }
+                }
+            }
+        }
+        return stays.subtracting(synced)
     }
 
     private func open(_ assets: [Asset], in store: Store, _ name: String) async throws {

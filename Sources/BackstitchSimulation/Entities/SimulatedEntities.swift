@@ -76,7 +76,7 @@ import Foundation
     var id = ID()
     var title: String
     var image: Asset?
-    var pages: [Asset] = []
+    @Attribute(.afterwards) var pages: [Asset] = []
     @Relationship(onDelete: .cascade) var folder: SimulatedFolder.ID?
 }
 

@@ -11,17 +11,17 @@ public enum SimulatedSelection: String, Hashable, Sendable, Codable, CaseIterabl
     case someNotes
 
     /// The selection for a version of the schema.
-    func selection(of schema: SimulatedSchema) throws -> SyncSelection {
+    func selection(of schema: SimulatedSchema) throws -> SyncConfiguration.Selection {
         switch (self, schema) {
         case (.all, _): return .all
         case (.someEntities, .current), (.someEntities, .keyed), (.someEntities, .files):
-            return SyncSelection(SimulatedFolder.self, SimulatedNote.self)
-        case (.someEntities, .old): return SyncSelection(OldFolder.self, OldNote.self)
+            return SyncConfiguration.Selection(SimulatedFolder.self, SimulatedNote.self)
+        case (.someEntities, .old): return SyncConfiguration.Selection(OldFolder.self, OldNote.self)
         case (.someNotes, .current), (.someNotes, .keyed), (.someNotes, .files):
-            return try SyncSelection.all.pushing(
+            return try SyncConfiguration.Selection.all.pushing(
                 #Predicate<SimulatedNote> { !$0.isDone })
         case (.someNotes, .old):
-            return try SyncSelection.all.pushing(#Predicate<OldNote> { !$0.isDone })
+            return try SyncConfiguration.Selection.all.pushing(#Predicate<OldNote> { !$0.isDone })
         }
     }
 }

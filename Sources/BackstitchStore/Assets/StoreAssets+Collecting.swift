@@ -20,8 +20,8 @@ extension StoreAssets {
     /// - Returns: What was removed.
     /// - Complexity: O(*n*) in the contents.
     @discardableResult
-    public func collect(addedBefore date: Date? = nil) async throws -> AssetUsage {
-        guard store.environment.isOnDisk else { return AssetUsage() }
+    public func collect(addedBefore date: Date? = nil) async throws -> Usage {
+        guard store.environment.isOnDisk else { return Usage() }
         let folder = self.folder
         folder.emptyIncoming()
         let limit =
@@ -29,7 +29,7 @@ extension StoreAssets {
             ?? store.configuration.clock.milliseconds - Self.graceMilliseconds
         let noted = try store.read { try $0.reader.meta.contentNotes().keys.map(\.self) }
         let all = Set(folder.contents).union(noted).sorted { $0.text < $1.text }
-        var removed = AssetUsage()
+        var removed = Usage()
         for start in stride(from: 0, to: all.count, by: Self.perCommit) {
             if Task.isCancelled { break }
             let part = all[start..<min(start + Self.perCommit, all.count)]
@@ -104,15 +104,16 @@ extension StoreAssets {
     /// Takes contents off this device that the service has, those first that were not opened for longest,
     /// until all that is here has at most so many bytes.
     ///
-    /// What the service is not known to have stays, and so do pinned contents. An open reader goes on.
+    /// What the service is not known to have stays, and so do pinned contents and the values of external
+    /// attributes. An open reader goes on.
     ///
     /// - Returns: What was evicted. ``open(_:)`` downloads it again.
     /// - Complexity: O(*n*) in the contents and the operations that name them.
     @discardableResult
-    public func evict(downTo bytes: Int64) async throws -> AssetUsage {
+    public func evict(downTo bytes: Int64) async throws -> Usage {
         let folder = self.folder
         var left = usage().bytes
-        var evicted = AssetUsage()
+        var evicted = Usage()
         let notes = try store.read { try $0.reader.meta.contentNotes() }
         let candidates = folder.contents.sorted { one, other in
             let (first, second) = (notes[one]?.used ?? 0, notes[other]?.used ?? 0)
@@ -122,8 +123,9 @@ extension StoreAssets {
             guard left > bytes else { break }
             try Task.checkCancellation()
             let removed = try await store.withLogWriter { log -> Int64? in
+                let standing = ContentStanding(content, log.reader)
                 guard try log.reader.meta.contentNote(content)?.isPinned != true,
-                    try ContentStanding(content, log.reader).isOnService
+                    try standing.isOnService, try !standing.isExternal
                 else { return nil }
                 let bytes = folder.byteCount(content)
                 try folder.remove(content)
@@ -149,12 +151,12 @@ extension StoreAssets {
     /// again.
     ///
     /// - Complexity: O(*n*) in the bytes of all contents.
-    public func verify() async throws -> AssetVerification {
+    public func verify() async throws -> Verification {
         try await verify(movesCorrupt: true) { _, _ in }
     }
 
     /// Compares as ``verify()`` does, and changes nothing.
-    package func examine() async throws -> AssetVerification {
+    package func examine() async throws -> Verification {
         try await verify(movesCorrupt: false) { _, _ in }
     }
 
@@ -165,9 +167,9 @@ extension StoreAssets {
     ///   - progress: Told how many contents of how many were compared.
     package func verify(
         movesCorrupt: Bool, progress: (_ done: Int, _ total: Int) -> Void
-    ) async throws -> AssetVerification {
+    ) async throws -> Verification {
         let folder = self.folder
-        var report = AssetVerification()
+        var report = Verification()
         let contents = folder.contents.sorted { $0.text < $1.text }
         for (number, content) in contents.enumerated() {
             try Task.checkCancellation()

@@ -9,11 +9,11 @@ extension StoreAssets {
     ///
     /// - Returns: What was copied.
     /// - Throws: `full`, `inaccessible`, `io`; `assetCorrupt` if a content is not what its name says.
-    public func export(to directory: URL) throws -> AssetUsage {
+    public func export(to directory: URL) throws -> Usage {
         try export(to: directory.localPath())
     }
 
-    package func export(to target: String) throws -> AssetUsage {
+    package func export(to target: String) throws -> Usage {
         let held = try store.read { transaction in
             var held: [ContentKey] = []
             try ContentReferences(transaction.reader).visitAll { key, _ in
@@ -25,7 +25,7 @@ extension StoreAssets {
             }
             return Set(held)
         }
-        var usage = AssetUsage()
+        var usage = Usage()
         for content in held.sorted(by: { $0.text < $1.text }) {
             try Task.checkCancellation()
             if let bytes = try folder.copy(content, into: target) { usage.note(bytes: bytes) }
@@ -38,9 +38,9 @@ extension StoreAssets {
     ///
     /// - Returns: What was added. Other files of the folder are left alone.
     /// - Throws: `assetCorrupt` for a file that is another content than its name says; `inaccessible`, `full`, `io`.
-    public func importFiles(from directory: URL) async throws -> AssetUsage {
+    public func importFiles(from directory: URL) async throws -> Usage {
         let path = try directory.localPath()
-        var usage = AssetUsage()
+        var usage = Usage()
         for name in try ContentFolder.contentNames(in: path) {
             let added = try await add(contentsOf: directory.appendingPathComponent(name))
             guard added.content == name else {

@@ -170,8 +170,8 @@ public struct StoreAssets: Sendable {
     /// How much is on this device.
     ///
     /// - Complexity: O(*n*) in the contents.
-    public func usage() -> AssetUsage {
-        folder.contents.reduce(into: AssetUsage()) { usage, content in
+    public func usage() -> Usage {
+        folder.contents.reduce(into: Usage()) { usage, content in
             usage.note(bytes: folder.byteCount(content) ?? 0)
         }
     }

@@ -110,6 +110,15 @@ package struct ContentFolder: Sendable {
         try Self.sync(folder(content))
     }
 
+    /// Keeps bytes as a content, on disk when this returns.
+    func keep(_ bytes: Data, as content: ContentKey) throws {
+        if holds(content) { return try Self.sync(folder(content)) }
+        let writer = try AssetWriter(self)
+        try writer.write(bytes)
+        try keep(writer.end().path, as: content)
+        writer.release()
+    }
+
     /// Gives another store's folder the contents that are here and whole, on disk when this returns: a second
     /// name for each, or a copy where there can be none.
     ///
@@ -223,8 +232,8 @@ package struct ContentFolder: Sendable {
     /// The files that are no whole contents: those that are being added, or were.
     package var incomingCount: Int { Self.names(in: incoming).count }
 
-    /// How many contents have a beginning here.
-    package var partialCount: Int { Self.names(in: partial).count }
+    /// The names of the contents that have a beginning here.
+    package var partialNames: [String] { Self.names(in: partial).sorted() }
 
     /// When a content was put in its place, in milliseconds since 1970; nil if it is not here.
     func changedMilliseconds(_ content: ContentKey) -> Int64? {

@@ -94,6 +94,27 @@ package struct ContentStanding {
         }
     }
 
+    /// Whether a record can't be read without it: it has the content as the value of an attribute.
+    var isExternal: Bool {
+        get throws {
+            var isExternal = false
+            let keys = try self.keys
+            try visitHolders { place, _, row in
+                guard let table = reader.catalog.table(place.entity),
+                    let fields = try row.currentFields
+                else { return true }
+                isExternal = fields.contains { field, value in
+                    guard case .asset(let asset) = value, let key = ContentKey(asset) else {
+                        return false
+                    }
+                    return keys.contains(key) && table.attribute(field)?.schema?.isExternal == true
+                }
+                return !isExternal
+            }
+            return isExternal
+        }
+    }
+
     /// Visits the records that hold the content now, until the closure returns false.
     package func visitHolders(
         _ visit: (RecordPlace, Asset, RowView) throws -> Bool

@@ -11,9 +11,6 @@ extension Query {
     /// among them, or one that fits its conditions. What is kept to tell is bounded as for
     /// ``Store/observe(_:)-(_)``.
     public struct Stream: AsyncSequence, Sendable {
-        /// The records that the query matches.
-        public typealias Element = [Model]
-
         let store: Store
         let query: Query<Model>
 
@@ -28,6 +25,8 @@ extension Query {
             private let observation: Observation
             /// The last operations of the records of the last results, in their order.
             private var versions: [UInt64]?
+            /// The last results, if records were left out of them whose bytes are not on this device.
+            private var incomplete: [EntityID<Model>]?
 
             init(query: Query<Model>, observation: Observation) {
                 self.query = query
@@ -44,17 +43,24 @@ extension Query {
 
             /// Fetches from one snapshot; nil if the same records have the same versions as before.
             private mutating func fetch() throws -> [Model]? {
-                let (query, known) = (query, versions)
-                let (found, results) = try observation.read {
-                    transaction -> ([UInt64], [Model]?) in
+                let (query, known, incomplete) = (query, versions, incomplete)
+                let (found, results, isIncomplete) = try observation.read {
+                    transaction -> ([UInt64], [Model]?, Bool) in
                     let binding = try transaction.types.binding(of: Model.self)
-                    let found = try transaction.reader.versions(query, binding)
-                    guard found != known else { return (found, nil) }
+                    let found = try query.versions(transaction.reader, binding)
+                    guard found != known || incomplete != nil else { return (found, nil, false) }
                     // What is asked and found was noted already.
                     let unnoted = transaction.reader.unnoted
-                    return (found, try unnoted.fetch(query, binding))
+                    let results = try unnoted.fetch(query, binding)
+                    let isIncomplete =
+                        binding.layout.external != nil && results.count < found.count
+                    if isIncomplete { transaction.reader.footprint?.noteLeftOut() }
+                    return (found, results, isIncomplete)
                 }
-                versions = found
+                let ids = isIncomplete ? results?.map(\.id) : nil
+                defer { (versions, self.incomplete) = (found, ids) }
+                // Without a change of records it counts only which of them are whole.
+                if found == known, let ids, ids == incomplete { return nil }
                 return results
             }
         }
@@ -70,5 +76,18 @@ extension Store {
     /// Observes the records that refer to one record.
     public func observe<Model: Entity>(_ relationship: ToMany<Model>) -> Query<Model>.Stream {
         observe(relationship.query)
+    }
+}
+
+extension Query {
+    /// The last operations of the records of the answer, in its order.
+    fileprivate func versions(_ reader: TableReader, _ binding: TypeBinding) throws -> [UInt64] {
+        var versions: [UInt64] = []
+        try QueryExecutor.visitKeys(reader.quickPlan(self, binding), on: reader) { key in
+            let row = try reader.unnoted.row(binding.number, keyBytes: key)
+            versions.append(row?.lastSequence ?? 0)
+            return true
+        }
+        return versions
     }
 }

@@ -24,9 +24,6 @@ public import BackstitchCore
 /// beyond, each change of the entity runs the read again. A commit costs its writer the same however many
 /// observe.
 public struct ReadStream<Value: Sendable>: AsyncSequence, Sendable {
-    /// What the read returns.
-    public typealias Element = Value
-
     let store: Store
     let read: @Sendable (borrowing ReadTransaction) throws -> Value
     /// Whether a result need not be delivered after another; nil if each is.

@@ -10,9 +10,6 @@ extension ChangeSet {
     /// commits behind, later commits are joined into one element, so that memory stays bounded and no
     /// writer waits. The sequence ends when the store is closed.
     public struct Stream: AsyncSequence, Sendable {
-        /// A change set for each commit.
-        public typealias Element = ChangeSet
-
         /// The most commits that wait for a reader before they are joined.
         public static let pendingMax = 64
 

@@ -61,7 +61,9 @@ struct SchemaChange {
     /// Converts an attribute's values in all records, as edits of this device.
     ///
     /// - Returns: what is wrong with records whose value became none though it must be there.
-    private func convert(_ place: SchemaAdoption.Place, by upcaster: Upcaster) throws -> [String] {
+    private func convert(_ place: SchemaAdoption.Place, by upcaster: StoreSchema.Upcaster) throws
+        -> [String]
+    {
         guard let table = catalog.table(place.entity),
             let attribute = table.attribute(place.field), let schema = attribute.schema
         else { return [] }

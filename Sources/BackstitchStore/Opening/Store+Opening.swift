@@ -59,7 +59,7 @@ extension Store {
                 let catalog = shared.catalog.snapshot
                 self.init(
                     environment: environment, databases: databases, configuration: configuration,
-                    shared: shared, types: TypeTable(schema: schema, catalog: catalog))
+                    shared: shared, types: TypeTable(schema, catalog, environment, databases))
                 let projections = ProjectionFollower(store: self)
                 try projections.adopt()
                 try DataMigrationRun(self).runPending()

@@ -5,9 +5,6 @@ extension Query {
     ///
     /// ``RecordReading/page(_:after:count:)`` says how writes in between are treated.
     public struct Pages: AsyncSequence, Sendable {
-        /// The records of a page; never empty.
-        public typealias Element = [Model]
-
         let store: Store
         let query: Query<Model>
         let size: Int
@@ -28,7 +25,7 @@ extension Query {
                 cursor = pages.start
             }
 
-            /// The next page; nil after the last one. It is read on a thread apart.
+            /// The records of the next page, at least one; nil after the last page. It is read on a thread apart.
             ///
             /// - Throws: what reading the page throws, `CancellationError` if the task was cancelled
             ///   before or meanwhile. After that the same page can be asked for again.

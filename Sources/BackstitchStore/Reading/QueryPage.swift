@@ -62,7 +62,7 @@ extension TableReader {
             on: self
         ) { keyBytes, body in
             let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
-            if let row = try binding.decodeIfReadable(body, id) { rows.append(row) }
+            if let row = try binding.decodeIfReadable(body, id, self) { rows.append(row) }
         }
         return QueryPage(rows: rows, next: next)
     }

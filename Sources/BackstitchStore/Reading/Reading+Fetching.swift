@@ -110,7 +110,7 @@ extension TableReader {
         var found: [Model] = []
         func take(_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws {
             let id = EntityID<Model>(key: try RecordKey.stored(key))
-            if let model = try binding.decodeIfReadable(body, id) { found.append(model) }
+            if let model = try binding.decodeIfReadable(body, id, self) { found.append(model) }
         }
         if let test = query.pointTest,
             try binding.visit(
@@ -119,7 +119,11 @@ extension TableReader {
         {
             return found
         }
-        try visit(quickPlan(query, binding), take)
+        let plan = try quickPlan(query, binding)
+        if let found: [Model] = try FetchedParts(plan, binding, self)?.fetch(binding) {
+            return found
+        }
+        try visit(plan, take)
         return found
     }
 
@@ -139,17 +143,5 @@ extension TableReader {
         _ query: Query<Model>, _ binding: TypeBinding
     ) throws -> Int {
         try QueryExecutor.count(quickPlan(query, binding, needsRows: false), on: self)
-    }
-
-    /// The last operations of the records that a query asks for, in its order.
-    func versions<Model: Entity>(
-        _ query: Query<Model>, _ binding: TypeBinding
-    ) throws -> [UInt64] {
-        var versions: [UInt64] = []
-        try QueryExecutor.visitKeys(quickPlan(query, binding), on: self) { keyBytes in
-            versions.append(try unnoted.row(binding.number, keyBytes: keyBytes)?.lastSequence ?? 0)
-            return true
-        }
-        return versions
     }
 }

@@ -1,50 +1,55 @@
 public import BackstitchCore
 import BackstitchLog
 
-/// Records of an entity that were read together with those that refer to them, each once.
-public struct IncludedRecords<Model: Entity>: Sendable {
-    private var found: [RecordKey: Model] = [:]
+extension Query {
+    /// Records of an entity that were read together with those that refer to them, each once.
+    public struct Included: Sendable {
+        private var found: [RecordKey: Model] = [:]
 
-    init() {}
+        init() {}
 
-    /// The number of records.
-    public var count: Int { found.count }
+        /// The number of records.
+        public var count: Int { found.count }
 
-    /// The record that a reference leads to; nil if there is none.
-    public subscript(_ id: EntityID<Model>?) -> Model? { id.flatMap { found[$0.key] } }
+        /// The record that a reference leads to; nil if there is none.
+        public subscript(_ id: EntityID<Model>?) -> Model? { id.flatMap { found[$0.key] } }
 
-    /// Reads the record that a reference leads to, unless it is there.
-    mutating func add(
-        _ reference: RecordValue, _ missing: inout Set<RecordKey>, _ reader: TableReader,
-        _ binding: TypeBinding
-    ) throws {
-        guard case .reference(let key) = reference, found[key] == nil, !missing.contains(key) else {
-            return
+        /// Reads the record that a reference leads to, unless it is there.
+        mutating func add(
+            _ reference: RecordValue, _ missing: inout Set<RecordKey>, _ reader: TableReader,
+            _ binding: TypeBinding
+        ) throws {
+            guard case .reference(let key) = reference, found[key] == nil, !missing.contains(key)
+            else {
+                return
+            }
+            let isFound = try key.bytes.withUnsafeBytes { bytes in
+                try reader.withRow(of: binding.number, key: bytes) { body in
+                    found[key] = try binding.decodeIfReadable(
+                        body, EntityID<Model>(key: key), reader)
+                    return found[key] != nil
+                }
+            }
+            if isFound != true { missing.insert(key) }
         }
-        let isFound = try key.bytes.withUnsafeBytes { bytes in
-            try reader.withRow(of: binding.number, key: bytes) { body in
-                found[key] = try binding.decodeIfReadable(body, EntityID<Model>(key: key))
-                return found[key] != nil
+    }
+
+    /// Records that refer to others, by those others; read together with them.
+    public struct Referrers<Owner: Entity>: Sendable {
+        private var found: [RecordKey: [Model]] = [:]
+
+        /// The records that refer to each of some.
+        init(_ owners: [EntityID<Owner>], _ referrers: (EntityID<Owner>) throws -> [Model]) rethrows
+        {
+            for owner in owners {
+                let records = try referrers(owner)
+                if !records.isEmpty { found[owner.key] = records }
             }
         }
-        if isFound != true { missing.insert(key) }
+
+        /// The records that refer to one, in the order of their ids.
+        public subscript(_ id: EntityID<Owner>) -> [Model] { found[id.key] ?? [] }
     }
-}
-
-/// Records that refer to others, by those others; read together with them.
-public struct IncludedReferrers<Owner: Entity, Model: Entity>: Sendable {
-    private var found: [RecordKey: [Model]] = [:]
-
-    /// The records that refer to each of some.
-    init(_ owners: [EntityID<Owner>], _ referrers: (EntityID<Owner>) throws -> [Model]) rethrows {
-        for owner in owners {
-            let records = try referrers(owner)
-            if !records.isEmpty { found[owner.key] = records }
-        }
-    }
-
-    /// The records that refer to one, in the order of their ids.
-    public subscript(_ id: EntityID<Owner>) -> [Model] { found[id.key] ?? [] }
 }
 
 extension RecordReading where Self: ~Copyable {
@@ -59,9 +64,9 @@ extension RecordReading where Self: ~Copyable {
     /// - Throws: as ``fetch(_:)``.
     public func fetch<Model: Entity, Reference: RecordReference>(
         _ query: Query<Model>, including keyPath: any KeyPath<Model, Reference> & Sendable
-    ) throws -> (records: [Model], included: IncludedRecords<Reference.Referenced>) {
+    ) throws -> (records: [Model], included: Query<Reference.Referenced>.Included) {
         let records = try fetch(query)
-        return (records, try IncludedRecords(keyPath, of: records, reader, types))
+        return (records, try Query.included(keyPath, of: records, reader, types))
     }
 
     /// The records that a query matches, with those that several references of theirs lead to.
@@ -71,10 +76,10 @@ extension RecordReading where Self: ~Copyable {
         _ query: Query<Model>,
         including keyPaths: repeat any KeyPath<Model, each Reference> & Sendable
     ) throws -> (
-        records: [Model], included: (repeat IncludedRecords<(each Reference).Referenced>)
+        records: [Model], included: (repeat Query<(each Reference).Referenced>.Included)
     ) {
         let records = try fetch(query)
-        return (records, (repeat try IncludedRecords(each keyPaths, of: records, reader, types)))
+        return (records, (repeat try Query.included(each keyPaths, of: records, reader, types)))
     }
 
     /// The records that a query matches, with those that refer to them by an attribute, all of one moment.
@@ -88,12 +93,12 @@ extension RecordReading where Self: ~Copyable {
     public func fetch<Model: Entity, Target: Entity, Reference: RecordReference>(
         _ query: Query<Model>,
         includingAll inverse: any KeyPath<Target, Reference> & Sendable
-    ) throws -> (records: [Model], included: IncludedReferrers<Model, Target>)
+    ) throws -> (records: [Model], included: Query<Target>.Referrers<Model>)
     where Reference.Referenced == Model {
         let records = try fetch(query)
         let ids = records.map(\.id)
         return (
-            records, try IncludedReferrers(ids) { try fetch(ToMany(owner: $0, inverse: inverse)) }
+            records, try .init(ids) { try fetch(ToMany(owner: $0, inverse: inverse)) }
         )
     }
 
@@ -113,18 +118,19 @@ extension RecordReading where Self: ~Copyable {
     }
 }
 
-extension IncludedRecords {
+extension Query {
     /// The records that a reference of some leads to.
-    fileprivate init<Owner: Entity, Reference: RecordReference>(
-        _ keyPath: any KeyPath<Owner, Reference> & Sendable, of records: [Owner],
+    fileprivate static func included<Reference: RecordReference>(
+        _ keyPath: any KeyPath<Model, Reference> & Sendable, of records: [Model],
         _ reader: TableReader, _ types: TypeTable
-    ) throws where Reference.Referenced == Model {
-        self.init()
-        let binding = try types.binding(of: Model.self)
+    ) throws -> Query<Reference.Referenced>.Included {
+        let binding = try types.binding(of: Reference.Referenced.self)
+        var included = Query<Reference.Referenced>.Included()
         var missing: Set<RecordKey> = []
         for record in records {
-            try add(record[keyPath: keyPath]._recordValue, &missing, reader, binding)
+            try included.add(record[keyPath: keyPath]._recordValue, &missing, reader, binding)
         }
+        return included
     }
 }
 

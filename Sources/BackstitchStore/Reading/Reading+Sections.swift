@@ -4,7 +4,7 @@ extension RecordReading where Self: ~Copyable {
     /// The records of a query in sections, all held in memory; throws what other fetches do.
     public func fetch<Key: AttributeValue, Model: Entity>(
         _ query: SectionedQuery<Key, Model>
-    ) throws -> [QuerySection<Key, Model>] {
+    ) throws -> [SectionedQuery<Key, Model>.Section] {
         try query.sections(of: fetch(query.query()))
     }
 }

@@ -129,11 +129,11 @@ private struct Column<Model: Entity, Attribute: AttributeValue> {
         let key = try index == nil ? RecordKey.stored(keyBytes) : nil
         if let key, let id = EntityID<Model>(key: key) as? Attribute { return id }
         guard let index else { preconditionFailure("A column without an attribute is the id.") }
-        guard let field = try fields.value(of: binding.layout.fields[index]) else {
-            // Only the type itself knows its default.
-            guard binding.schema.attributes[index].hasDefault else {
-                return try Attribute._absent(at: index)
-            }
+        let attribute = binding.schema.attributes[index]
+        let field = try fields.value(of: binding.layout.fields[index])
+        if field == nil, !attribute.hasDefault { return try Attribute._absent(at: index) }
+        guard let field, !attribute.isExternal else {
+            // Only the type itself knows its default, and how its bytes are read.
             let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
             return try binding.decode(fields.bytes, id)[keyPath: keyPath]
         }

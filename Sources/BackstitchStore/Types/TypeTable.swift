@@ -33,17 +33,27 @@ package struct TypeTable: Sendable {
     /// Few enough that looking through them is faster than hashing.
     @usableFromInline let bindings: [(type: ObjectIdentifier, binding: TypeBinding)]
 
-    init(schema: StoreSchema, catalog: CatalogSnapshot) {
+    /// - Parameter external: Where the bytes of external attributes are.
+    init(schema: StoreSchema, catalog: CatalogSnapshot, external: ExternalValues? = nil) {
         var bindings: [(type: ObjectIdentifier, binding: TypeBinding)] = []
         for (type, entity) in zip(schema.types, schema.entities) {
             guard let table = catalog.table(named: entity.name),
-                let layout = table.layout(of: entity)
+                let layout = table.layout(of: entity, external: external)
             else { continue }
             let binding = TypeBinding(
                 name: entity.name, number: table.number, layout: layout, schema: entity)
             bindings.append((ObjectIdentifier(type), binding))
         }
         self.bindings = bindings
+    }
+
+    /// The types of a store whose files have the bytes of external attributes.
+    init(
+        _ schema: StoreSchema, _ catalog: CatalogSnapshot, _ environment: Environment,
+        _ databases: Databases
+    ) {
+        self.init(
+            schema: schema, catalog: catalog, external: ExternalValues(environment, databases))
     }
 
     @inlinable

@@ -34,9 +34,10 @@ extension Store {
     /// Checks the log and proves that the tables follow from it.
     ///
     /// Every operation's checksum, number and links are checked; then the log is applied to empty
-    /// tables in a temporary place, and every entry is compared. Costs about ten microseconds and
-    /// 500 bytes of temporary space an operation. The views of the store's projections are checked in
-    /// the same way. Writers go on; they are not part of what is checked.
+    /// tables in a temporary place, and every entry is compared. Costs some microseconds and 500 bytes
+    /// of temporary space an operation; from some thousand operations on, all processors work. The
+    /// views of the store's projections are checked in the same way. Writers go on; they are not part
+    /// of what is checked.
     ///
     /// - Parameter progress: Called now and then, on another thread.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
@@ -50,78 +51,136 @@ extension Store {
     package func verify(
         in place: VerificationPlace, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
     ) throws -> VerificationReport {
-        // On the writer thread of the temporary place, because it is written there.
-        let scratch = place.environment
-        return try scratch.writer.submitAndWait {
-            let verification = Verification(databases: databases, registered: registered)
-            return try read { try verification.run($0.reader, scratch: scratch, progress) }
-        }
+        try Verification.report(of: self, in: place, progress)
     }
 }
 
-/// A verification of one moment of a store.
+/// Ends a verification, so that nothing of it stays in the temporary places.
+private struct Verified: Error {
+    let report: VerificationReport
+}
+
+/// A verification of one moment of a store: the log is checked, it is applied to empty tables in parts of the
+/// records, and what waits to be pushed is counted; all at once, if there are threads for it. Then the tables
+/// are compared.
 private struct Verification {
     let databases: Databases
     let registered: RegisteredProjections
+    /// Tables for each part of the records.
+    let tables: [EmptyTables]
 
-    func run(
-        _ reader: TableReader, scratch: Environment, _ progress: (WorkProgress) -> Void
+    /// Fewer operations than these are applied sooner than other threads are woken.
+    static let partedMin = 8_192
+    /// The most parts: whoever applies one reads the whole log.
+    static let partsMax = 8
+
+    /// Verifies a store.
+    ///
+    /// - Throws: As ``Store/verify(progress:)``.
+    static func report(
+        of store: Store, in place: VerificationPlace,
+        _ progress: @escaping @Sendable (WorkProgress) -> Void
     ) throws -> VerificationReport {
-        var report = VerificationReport()
-        let operations = try reader.access.count(of: databases.log)
+        let databases = store.databases
+        let operations = try store.read { try $0.reader.access.count(of: databases.log) }
+        let threads = store.configuration.readThreads
+        do {
+            try place.withTables(operations < partedMin ? 1 : min(threads, partsMax)) { tables in
+                let verification = Verification(
+                    databases: databases, registered: store.registered, tables: tables)
+                let report = try store.read { try verification.run($0.reader, progress) }
+                throw Verified(report: report)
+            }
+        } catch let verified as Verified {
+            return verified.report
+        } catch {
+            throw StoreError.wrap(error)
+        }
+        preconditionFailure("A verification ends with its report.")
+    }
+
+    private func run(
+        _ reader: TableReader, _ progress: @escaping (WorkProgress) -> Void
+    ) throws -> VerificationReport {
         // The log is read twice: to be checked, and to be applied.
-        func tell(_ done: Int) { progress(WorkProgress(done: done, total: 2 * operations)) }
-        let verifier = Verifier(reader: reader)
-        try verifier.checkMeta(&report)
-        try verifier.checkLog(&report, progress: tell)
-        if let problem = try verifier.lostEnd() { report.note(problem) }
+        let shared = SharedProgress(
+            total: 2 * (try reader.access.count(of: databases.log)), progress)
+        let results = Locked<[Int: Result<VerificationReport, any Error>]>([:])
+        func perform(_ step: Int, _ reader: TableReader) {
+            let result = Result { try self.perform(step, reader, shared) }
+            results.withLock { $0[step] = result }
+        }
+        let steps = tables.count + 2
+        if try tables.count == 1 || !reader.alongside(count: steps, perform) {
+            for step in 0..<steps { perform(step, reader) }
+        }
+        func result(_ step: Int) throws -> VerificationReport {
+            guard let result = results.withLock({ $0[step] }) else {
+                preconditionFailure("Each step has a result.")
+            }
+            return try result.get()
+        }
+        var report = try result(tables.count)
         guard report.isConsistent else {
             report.isLogDamaged = true
             return report
         }
         do {
-            try scratch.write { transaction in
-                var found = report
-                let expected = TableReader(
-                    access: transaction.access, databases: try Databases(scratch),
-                    catalog: reader.catalog)
-                try verifier.project(into: expected) { tell(operations + $0) }
-                try verifier.compare(with: expected, &found)
-                // If the tables are wrong, counts of them say nothing more.
-                if found.isConsistent { try verifier.checkOutboxCounts(&found) }
-                try verifier.verifyProjections(registered, scratch: expected, &found)
-                // Nothing of it stays in the temporary place.
-                throw Verified(report: found)
+            for part in tables.indices { _ = try result(part) }
+            let verifier = Verifier(reader: reader)
+            let expected = tables.map { $0.reader(reader.catalog) }
+            var found = report
+            try verifier.compare(with: expected, &found)
+            // If the tables are wrong, counts of them say nothing more.
+            if found.isConsistent {
+                for problem in try result(tables.count + 1).problems { found.note(problem) }
             }
-        } catch let verified as Verified {
-            report = verified.report
+            try verifier.verifyProjections(registered, scratch: expected[0], &found)
+            report = found
         } catch let error as StoreError where error.code == .damaged {
             report.note(error.message)
         }
         return report
     }
 
-    /// Ends a verification.
-    private struct Verified: Error {
-        let report: VerificationReport
+    /// Performs a step: a part of the records, the check of the log, or the count.
+    private func perform(
+        _ step: Int, _ reader: TableReader, _ progress: SharedProgress
+    ) throws -> VerificationReport {
+        var report = VerificationReport()
+        let verifier = Verifier(reader: reader)
+        switch step {
+        case tables.count:
+            try verifier.checkMeta(&report)
+            try verifier.checkLog(&report, progress: progress.add)
+            if let problem = try verifier.lostEnd() { report.note(problem) }
+        case tables.count + 1:
+            try verifier.checkOutboxCounts(&report)
+        default:
+            try verifier.project(
+                part: step, of: tables.count, into: tables[step].reader(reader.catalog),
+                progress: progress.add)
+        }
+        return report
     }
 }
 
-/// A temporary place in which logs are applied to empty tables; it is empty again after each.
-package final class VerificationPlace: Sendable {
-    fileprivate let environment: Environment
+/// The progress of several threads together.
+private final class SharedProgress: @unchecked Sendable {  // Protected by the monitor.
+    private let total: Int
+    private let tell: (WorkProgress) -> Void
+    private let monitor = Monitor()
+    private var done = 0
 
-    /// A place for stores of a configuration.
-    ///
-    /// - Throws: `io` if there is no room.
-    package init(_ configuration: StoreConfiguration) throws {
-        do {
-            environment = try Environment.temporary(
-                options: EnvironmentOptions(of: configuration, durability: .relaxed))
-        } catch {
-            throw StoreError(error)
-        }
+    init(total: Int, _ tell: @escaping (WorkProgress) -> Void) {
+        (self.total, self.tell) = (total, tell)
     }
 
-    deinit { environment.close() }
+    /// Tells it inside, so that it never goes back.
+    func add(_ count: Int) {
+        monitor.inside {
+            done += count
+            tell(WorkProgress(done: done, total: total))
+        }
+    }
 }

@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchLog
 import LMDB
+import XXHash
 
 /// Finds out whether a log is whole and linked, and whether tables follow from it.
 struct Verifier {
@@ -18,7 +19,7 @@ struct Verifier {
         var found = report
         try reader.log.visitStored(from: 0) { sequence, bytes in
             found.operations += 1
-            if found.operations % WorkProgress.interval == 0 { progress(found.operations) }
+            if found.operations % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             if sequence > compacted {
                 if sequence != expected {
                     found.note("Operation \(expected) is missing: the next one is \(sequence).")
@@ -106,36 +107,57 @@ struct Verifier {
         }
     }
 
-    /// Applies the whole log to empty tables elsewhere.
-    func project(into target: TableReader, progress: (Int) -> Void = { _ in }) throws {
+    /// Applies the log to empty tables elsewhere, as far as it is of a part of the records.
+    ///
+    /// No entry of the tables depends on more than one record.
+    ///
+    /// - Parameters:
+    ///   - parts: How many parts there are. One has about as many records as another.
+    ///   - progress: Called now and then with the number of operations since.
+    func project(
+        part: Int, of parts: Int, into target: TableReader, progress: (Int) -> Void
+    ) throws {
         try target.access.makeMembers(through: reader.catalog.tables.count)
         var projector = Projector(access: target.access, databases: target.databases)
         var done = 0
-        try reader.log.visit(from: 1) { operation in
+        try reader.log.visitStored(from: 1) { sequence, bytes in
+            if parts > 1 {
+                // Whoever applies it compares its checksum.
+                let operation = try OperationView(bytes, sequence: sequence, verifies: false)
+                guard Checksum.xxh64(operation.keyBytes) % UInt64(parts) == UInt64(part) else {
+                    return true
+                }
+            }
+            let operation = try OperationView(bytes, sequence: sequence)
             try projector.apply(operation, catalog: reader.catalog)
             done += 1
-            if done % WorkProgress.interval == 0 { progress(done) }
+            if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             return true
         }
     }
 
-    /// Compares all tables entry by entry and notes the first difference.
-    func compare(with expected: TableReader, _ report: inout VerificationReport) throws {
+    /// Compares all tables entry by entry with those of parts of the records, and notes the first difference.
+    func compare(with expected: [TableReader], _ report: inout VerificationReport) throws {
         let entities = max(
-            reader.catalog.tables.count, reader.access.members, expected.access.members)
+            reader.catalog.tables.count, reader.access.members,
+            expected.map(\.access.members).max() ?? 0)
         for number in 0..<entities {
             let entity = EntityNumber(UInt16(number + 1))
             guard let stored = reader.access.rows(of: entity) else {
                 report.note("The store lacks the tree of entity \(entity.rawValue)'s rows.")
                 return
             }
-            guard let wanted = expected.access.rows(of: entity) else { continue }
+            let wanted = expected.compactMap { part in
+                part.access.rows(of: entity).map { (access: part.access, database: $0) }
+            }
+            if wanted.isEmpty { continue }
             let isSame = try compare(
-                stored, with: wanted, of: expected, prefix: TableKey.rowPrefix(entity), &report)
+                stored, with: wanted, prefix: TableKey.rowPrefix(entity), &report)
             guard isSame else { return }
         }
         _ = try compare(
-            reader.databases.tables, with: expected.databases.tables, of: expected, prefix: [],
+            reader.databases.tables,
+            with: expected.map { (access: $0.access, database: $0.databases.tables) }, prefix: [],
             &report)
     }
 
@@ -144,51 +166,43 @@ struct Verifier {
     /// - Parameter prefix: What stands before its keys in those of ``TableKey``.
     /// - Returns: Whether there is none.
     private func compare(
-        _ storedDatabase: Database, with wantedDatabase: Database, of expected: TableReader,
+        _ database: Database, with wanted: [(access: Access, database: Database)],
         prefix: [UInt8], _ report: inout VerificationReport
     ) throws -> Bool {
         // Indexes that are being built lack entries, and may.
         let building = prefix.isEmpty ? prefixesOfBuilding() : []
-        func skip(_ cursor: inout Cursor, _ isThere: inout Bool) throws {
-            while isThere, building.contains(where: { cursor.key.starts(with: $0) }) {
-                isThere = try cursor.next()
-            }
+        func isBuilding(_ key: UnsafeRawBufferPointer) -> Bool {
+            building.contains { key.starts(with: $0) }
         }
         var found = report
         defer { report = found }
-        return try reader.access.withCursor(in: storedDatabase) { stored in
-            try expected.access.withCursor(in: wantedDatabase) { wanted in
-                var isStored = try stored.first()
-                var isWanted = try wanted.first()
-                try skip(&stored, &isStored)
-                try skip(&wanted, &isWanted)
-                while isStored || isWanted {
-                    guard isStored, isWanted, stored.key.holdsSameBytes(as: wanted.key) else {
-                        let isMissing =
-                            !isStored
-                            || (isWanted && wanted.key.lexicographicallyPrecedes(stored.key))
-                        let place = Self.describe(
-                            prefix + Array(isMissing ? wanted.key : stored.key))
-                        found.note(
-                            isMissing
-                                ? "The tables lack \(place), which follows from the log."
-                                : "The tables have \(place), which does not follow from the log.")
-                        return false
-                    }
-                    guard stored.value.holdsSameBytes(as: wanted.value) else {
-                        let place = Self.describe(prefix + Array(stored.key))
-                        found.note(
-                            "The tables hold \(place) with another value than follows from the log."
-                        )
-                        return false
-                    }
-                    found.entries += 1
-                    isStored = try stored.next()
-                    isWanted = try wanted.next()
-                    try skip(&stored, &isStored)
-                    try skip(&wanted, &isWanted)
+        return try reader.access.withCursor(in: database) { stored in
+            var isStored = try stored.first()
+            var entries = try MergedEntries(wanted)
+            while true {
+                while isStored, isBuilding(stored.key) { isStored = try stored.next() }
+                while entries.isOnEntry, isBuilding(entries.key) { try entries.next() }
+                guard isStored || entries.isOnEntry else { return true }
+                guard isStored, entries.isOnEntry, stored.key.holdsSameBytes(as: entries.key) else {
+                    let isMissing =
+                        !isStored
+                        || (entries.isOnEntry && entries.key.lexicographicallyPrecedes(stored.key))
+                    let place = Self.describe(prefix + Array(isMissing ? entries.key : stored.key))
+                    found.note(
+                        isMissing
+                            ? "The tables lack \(place), which follows from the log."
+                            : "The tables have \(place), which does not follow from the log.")
+                    return false
                 }
-                return true
+                guard stored.value.holdsSameBytes(as: entries.value) else {
+                    let place = Self.describe(prefix + Array(stored.key))
+                    found.note(
+                        "The tables hold \(place) with another value than follows from the log.")
+                    return false
+                }
+                found.entries += 1
+                isStored = try stored.next()
+                try entries.next()
             }
         }
     }

@@ -64,7 +64,8 @@ public struct ProjectedChange: ~Copyable {
     // MARK: Records
 
     /// The record before the change as its Swift type; nil if there was none, if it is of another
-    /// entity, or if its values don't fit the type, in which case queries leave it out.
+    /// entity, or if its values don't fit the type, in which case queries leave it out; and if the type
+    /// has external attributes that are set: ask for attributes by name then.
     ///
     /// - Throws: `unknownEntity` if the schema lacks the type; `damaged`.
     public func before<Model: Entity>(_ type: Model.Type = Model.self) throws -> Model? {
@@ -83,7 +84,11 @@ public struct ProjectedChange: ~Copyable {
     ) throws -> Model? {
         let binding = try types.binding(of: type)
         guard binding.number == table.number, let fields else { return nil }
-        var reader = _FieldReader(fields: fields, layout: binding.layout)
+        // A view follows from the log, and not from which files are on this device.
+        let layout =
+            binding.layout.external == nil
+            ? binding.layout : FieldLayout(fields: binding.layout.fields)
+        var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: EntityID(key: key), fields: &reader)
         } catch let error as FieldError where error.reason != .damaged {

@@ -49,6 +49,7 @@ extension WriteTransaction {
         let binding = try types.binding(of: Model.self)
         let key = model.id.key
         log.fields.writer.reset(layout: binding.layout)
+        if binding.layout.external != nil { try noteKnownFiles(binding, key) }
         do {
             try model.write(to: &log.fields.writer)
         } catch let error as FieldError {
@@ -67,6 +68,7 @@ extension WriteTransaction {
                     "There is no \(binding.name) record \(key) to update. Use save or insert.")
             }
             try log.checkName(key, of: binding.number)
+            try keepExternal(of: binding)
             try log.insertAnew(binding.number, key, over: row)
             context.noteUniques(of: binding.number, key, isNew: true)
             return .inserted
@@ -77,11 +79,35 @@ extension WriteTransaction {
                 "The \(binding.name) record \(key) exists already. Use save or update.")
         }
         let previous = row.lastSequence
+        try keepExternal(of: binding)
         guard try log.fields.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
         context.noteUniques(of: binding.number, key, isNew: false)
         try log.appendUpdate(
             origin: .local, entity: binding.number, key: key, previous: previous)
         return .updated
+    }
+
+    /// Tells the writer of the files that a record has before.
+    private func noteKnownFiles(_ binding: TypeBinding, _ key: RecordKey) throws {
+        guard let row = try log.row(binding.number, key), !row.isDeleted, let fields = row.fields
+        else { return }
+        for field in binding.layout.fields {
+            guard case .asset(let asset)? = try fields.value(of: field)?.decoded(),
+                let content = try log.reader.meta.content(of: asset)
+            else { continue }
+            log.fields.writer.external.known[field] = (content.text, asset)
+        }
+    }
+
+    private func keepExternal(of binding: TypeBinding) throws {
+        guard !log.fields.writer.external.values.isEmpty else { return }
+        guard binding.layout.external != nil else {
+            throw StoreError(
+                .inaccessible,
+                "A store in memory keeps no files, and so no external attributes. Open a store in a "
+                    + "folder.")
+        }
+        try context.keepExternal()
     }
 }
 

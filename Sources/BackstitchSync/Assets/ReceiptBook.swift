@@ -137,13 +137,15 @@ struct ReceiptWriter {
     }
 
     /// Uses up the receipts for what was pushed of a record.
-    func useUp(_ change: PendingChange) throws {
-        for (name, _) in try receipts(of: change, zone: nil) { try log.deleteMeta(name) }
+    ///
+    /// - Parameter deferred: The names of the fields that were left out.
+    func useUp(_ change: PendingChange, without deferred: Set<String>) throws {
+        for (name, _) in try receipts(of: change, without: deferred) { try log.deleteMeta(name) }
     }
 
     /// Forgets why files of a record can't be uploaded: it was told, and is tried again when somebody asks for it.
     func forgetRefusals(_ change: PendingChange) throws {
-        for (name, receipt) in try receipts(of: change, zone: nil) where receipt.failure != nil {
+        for (name, receipt) in try receipts(of: change) where receipt.failure != nil {
             try log.deleteMeta(name)
         }
     }
@@ -152,8 +154,10 @@ struct ReceiptWriter {
     ///
     /// - Returns: Whether the files may be uploaded once more. If not, nothing is known of them any more: who
     ///   asks for another attempt has them uploaded anew.
-    func drop(_ change: PendingChange, zone: String) throws -> Bool {
-        let receipts = try receipts(of: change, zone: zone)
+    func drop(
+        _ change: PendingChange, without deferred: Set<String>, zone: String
+    ) throws -> Bool {
+        let receipts = try receipts(of: change, without: deferred, zone: zone)
         guard !receipts.isEmpty, receipts.allSatisfy({ $0.receipt.isSecond != true }) else {
             for (name, _) in receipts { try log.deleteMeta(name) }
             return false
@@ -167,7 +171,7 @@ struct ReceiptWriter {
     }
 
     private func receipts(
-        of change: PendingChange, zone: String?
+        of change: PendingChange, without deferred: Set<String> = [], zone: String? = nil
     ) throws -> [(name: String, receipt: AssetReceipt)] {
         let fields: Fields
         switch change.push {
@@ -179,9 +183,9 @@ struct ReceiptWriter {
         let recordName = change.key.name.description
         let book = ReceiptBook(log.reader, zone: zone ?? "", now: 0)
         for (field, value) in fields {
-            guard let attribute = log.catalog.table(change.entity)?.attribute(field) else {
-                continue
-            }
+            guard let attribute = log.catalog.table(change.entity)?.attribute(field),
+                !deferred.contains(attribute.name)
+            else { continue }
             for asset in value.assets {
                 guard let name = try book.name(asset, recordName, attribute.name),
                     let bytes = try log.reader.meta.value(name),

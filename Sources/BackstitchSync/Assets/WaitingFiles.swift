@@ -15,7 +15,8 @@ struct WaitingFiles {
 
     init(_ book: ReceiptBook) { self.book = book }
 
-    /// Puts receipts into an item.
+    /// Puts receipts into an item. Files that may come afterwards are left to a later pass, if there is
+    /// anything to push without them.
     ///
     /// - Returns: Whether it can be pushed.
     mutating func complete(
@@ -28,6 +29,7 @@ struct WaitingFiles {
         }
         var files: [String: ServiceValue] = [:]
         var isReady = true
+        let later = afterwards(values, change, catalog)
         for (field, value) in values {
             guard let attribute = catalog.table(change.entity)?.attribute(field),
                 let file = try book.value(
@@ -38,7 +40,13 @@ struct WaitingFiles {
             case .ready(let value): files[attribute.name] = value
             case .waits(let more):
                 uploads += more
-                isReady = false
+                if later.contains(attribute.name) {
+                    item.deferredFields.insert(attribute.name)
+                } else {
+                    isReady = false
+                }
+            case .refused where later.contains(attribute.name):
+                item.deferredFields.insert(attribute.name)
             case .refused(let reason):
                 refused.append((change, reason))
                 return false
@@ -47,6 +55,22 @@ struct WaitingFiles {
         if !isReady { waiting.insert(item.modification.recordName) }
         if !files.isEmpty { item.modification = item.modification.setting(files) }
         return isReady
+    }
+
+    /// The names of the fields whose files may come after the rest of a change; none if nothing else is
+    /// to be pushed.
+    private func afterwards(
+        _ values: Fields, _ change: PendingChange, _ catalog: CatalogSnapshot
+    ) -> Set<String> {
+        guard let table = catalog.table(change.entity) else { return [] }
+        let later = values.compactMap { field, value -> String? in
+            guard !value.assets.isEmpty, let attribute = table.attribute(field),
+                attribute.schema?.isAfterwards == true
+            else { return nil }
+            return attribute.name
+        }
+        if case .update = change.push, later.count == values.count { return [] }
+        return Set(later)
     }
 
     /// Holds back edits of records whose file another record is to get, if the file is not on this device.

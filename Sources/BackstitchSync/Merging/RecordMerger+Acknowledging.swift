@@ -29,11 +29,13 @@ extension RecordMerger {
             return .applied
         }
         let pushed = RecordHistory(reader, lastSequence: change.through)
-        guard let version, var sent = try pushed.folded else { return try mergeAbsent(table, key) }
-        for name in deferred { table.attribute(named: name).map { sent[$0.field] = nil } }
-        sent = sent.without(table.unsentFields)
+        guard let version, let all = try pushed.folded else { return try mergeAbsent(table, key) }
+        let later = Set(deferred.compactMap { table.attribute(named: $0)?.field })
+        let sent = all.without(table.unsentFields.union(later)).withoutNulls
+        // The service kept what it had of the fields that were left out.
+        let told = later.isEmpty ? nil : Set(table.attributes.map(\.field)).subtracting(later)
         return try merge(
-            .present(stamp: version, fields: sent.withoutNulls, requested: nil), key, table, row,
+            .present(stamp: version, fields: sent, requested: told), key, table, row,
             isAuthoritative: row.changeTag == change.changeTag)
     }
 
@@ -44,13 +46,17 @@ extension RecordMerger {
         _ version: ServerVersion, without names: Set<String>
     ) throws {
         let now = try row.currentFields
-        // Newer edits, or a delete, go on top of what the service has: it never had those fields.
-        guard
-            var part = try reader.history(of: row).fields(after: through, undoneFrom: now)
-        else {
+        // Newer edits, or a delete, go on top of what the service has: of those fields what it had.
+        let history = reader.history(of: row)
+        guard var part = try history.fields(after: through, undoneFrom: now) else {
             return try log.marks.acknowledge(table.number, key, through: through, version: version)
         }
-        for name in names { table.attribute(named: name).map { part[$0.field] = nil } }
+        let base =
+            row.hasChangeTag
+            ? try history.fields(after: row.syncedSequence, undoneFrom: now) : nil
+        for name in names {
+            table.attribute(named: name).map { part[$0.field] = base?.value($0.field) }
+        }
         try perform(
             MergePlan(
                 remote: .adopt(version: version, fields: part.withoutNulls, through: through),

@@ -148,7 +148,9 @@ package struct RecordMerger {
         let rules = policy.rules.merging(table)
         var merge = Merge(
             rules: rules, knownFields: table.declaredFields,
-            deferrableFields: Set(table.denyingReferences.map(\.field))
+            deferrableFields: Set(table.denyingReferences.map(\.field)),
+            laterFields: Set(
+                table.attributes.filter { $0.schema?.isAfterwards == true }.map(\.field))
         ) { field, first, second in
             ServiceMapping.areSame(first, second, of: table.attribute(field)?.schema)
         }

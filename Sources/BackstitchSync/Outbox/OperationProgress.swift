@@ -2,14 +2,20 @@ import BackstitchCore
 package import BackstitchLog
 
 /// The state of an operation on its way to the service.
-public enum OperationProgress: String, Hashable, Sendable, CaseIterable {
+package enum OperationProgress: Hashable, Sendable {
     /// The service does not have it yet.
     case pending
-    /// It was refused; ``SyncEngine/parked()`` has the reason.
-    case parked
+    /// It was refused.
+    case parked(ParkedRecord)
     /// The service has it, or a later one of the same record that covers it; or a conflict policy
     /// decided against it, and the conflict journal has its values; or it never leaves this device.
     case settled
+
+    /// The record, if the operation was refused.
+    package var parked: ParkedRecord? {
+        guard case .parked(let record) = self else { return nil }
+        return record
+    }
 }
 
 extension OperationProgress {
@@ -34,6 +40,9 @@ extension OperationProgress {
         guard let place = place ?? nil, let row = try reader.row(place.entity, place.key),
             try reader.history(of: row).isPending(sequence)
         else { return }
-        self = row.flags.contains(.isParked) ? .parked : .pending
+        self = .pending
+        if row.flags.contains(.isParked) {
+            try ParkedRecord.all(reader, at: place, limit: 1).first.map { self = .parked($0) }
+        }
     }
 }

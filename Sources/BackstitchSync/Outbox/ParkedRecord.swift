@@ -27,15 +27,20 @@ public struct ParkedRecord: Hashable, Sendable {
 
 extension ParkedRecord {
     /// The parked records, in the order of their entities and keys.
-    package static func all(_ reader: TableReader, limit: Int = .max) throws -> [ParkedRecord] {
+    ///
+    /// - Parameter place: The one that is asked for; nil for all.
+    package static func all(
+        _ reader: TableReader, at place: RecordPlace? = nil, limit: Int = .max
+    ) throws -> [ParkedRecord] {
         var records: [ParkedRecord] = []
         guard limit > 0 else { return records }
-        try reader.visitParked { place, sequence, reason in
+        try reader.visitParked { found, sequence, reason in
+            guard place == nil || place == found else { return true }
             records.append(
                 ParkedRecord(
                     record: RecordID(
-                        entity: reader.catalog.table(place.entity)?.name
-                            ?? "entity \(place.entity.rawValue)", key: place.key),
+                        entity: reader.catalog.table(found.entity)?.name
+                            ?? "entity \(found.entity.rawValue)", key: found.key),
                     sequence: sequence, reason: reason.text))
             return records.count < limit
         }

@@ -8,6 +8,8 @@ final class CurlCall: @unchecked Sendable {
     /// A transfer that is slower than this many bytes a second for half of its time is ended.
     private static let slowBytes = 1
     private static let connectMilliseconds = 10_000
+    /// What is read of a file at a time.
+    private static let uploadBufferBytes = 512 << 10
     /// Idle connections are dropped before servers commonly do it, in seconds.
     private static let idleSeconds = 45
 
@@ -63,18 +65,24 @@ final class CurlCall: @unchecked Sendable {
         _ = backstitch_set_list(handle, CURLOPT_HTTPHEADER, headerList)
         if let file = request.file { transfer = FileTransfer(file) }
         if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
-        if let transfer, transfer.isBody {
+        if request.method == "PATCH" {
+            _ = backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, "PATCH")
+        }
+        if let body = transfer?.body {
             set(CURLOPT_POST, 1)
-            _ = backstitch_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, transfer.byteCount)
+            set(CURLOPT_UPLOAD_BUFFERSIZE, Self.uploadBufferBytes)
+            _ = backstitch_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(body.count))
             _ = backstitch_set_pointer(handle, CURLOPT_READDATA, context)
             _ = backstitch_set_function(handle, CURLOPT_READFUNCTION) {
                 data, size, count, context in
                 CurlCall.of(context)?.transfer?.read(into: data, size * count) ?? 0
             }
-        } else if request.method == "POST" || request.method == "PATCH" {
-            if request.method == "PATCH" {
-                _ = backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, "PATCH")
+            _ = backstitch_set_pointer(handle, CURLOPT_SEEKDATA, context)
+            _ = backstitch_set_seek(handle) { context, offset, _ in
+                // libcurl counts from the beginning only.
+                CurlCall.of(context)?.transfer?.seek(to: Int64(offset)) ?? CURL_SEEKFUNC_FAIL
             }
+        } else if request.method == "POST" || request.method == "PATCH" {
             set(CURLOPT_POST, 1)
             set(CURLOPT_POSTFIELDSIZE, request.body.count)
             request.body.withUnsafeBytes { bytes in
@@ -109,7 +117,7 @@ final class CurlCall: @unchecked Sendable {
 
     /// Takes a part of the body; 0 ends the transfer.
     private func take(_ data: UnsafePointer<CChar>?, _ count: Int) -> Int {
-        if let transfer, !transfer.isBody, let handle {
+        if let transfer, transfer.body == nil, let handle {
             let status = Int(backstitch_status(handle))
             if status == 200 || status == 206 {
                 return transfer.write(data, count, isPart: status == 206)

@@ -1,3 +1,4 @@
+import CCurl
 import Foundation
 import Glibc
 
@@ -7,8 +8,6 @@ final class FileTransfer {
     private var descriptor: Int32
     private var offset: Int64 = 0
     private var hasBegun = false
-    /// The size of a file that is sent.
-    private(set) var byteCount: Int64 = 0
     /// What the system did not do; nil if it did all.
     private(set) var failure: String?
 
@@ -19,25 +18,25 @@ final class FileTransfer {
         case .reply:
             descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         }
-        var status = stat()
-        if descriptor >= 0, fstat(descriptor, &status) == 0 {
-            byteCount = Int64(status.st_size)
-        } else {
-            note("open")
-        }
+        if descriptor < 0 { note("open") }
     }
 
     deinit { end() }
 
-    var isBody: Bool {
-        if case .body = file.role { true } else { false }
+    /// The bytes of the file that are sent; nil for one that is written.
+    var body: Range<Int64>? {
+        if case .body(let bytes) = file.role { bytes } else { nil }
     }
 
     /// Reads the next bytes that are sent; 0 after the last.
+    ///
+    /// libcurl sends whatever comes, so that no more may come than it was told.
     func read(into data: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let data, descriptor >= 0 else { return Self.abort }
+        guard let data, let body, descriptor >= 0 else { return Self.abort }
+        let left = Int64(body.count) - offset
+        let wanted = min(count, Int(left))
         while true {
-            let got = pread(descriptor, data, count, Int(offset))
+            let got = pread(descriptor, data, wanted, Int(body.lowerBound + offset))
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
                 note("read")
@@ -47,6 +46,16 @@ final class FileTransfer {
             file.progress(offset)
             return got
         }
+    }
+
+    /// Begins again at an offset of what is sent: libcurl may have sent some on a connection that was
+    /// closed meanwhile.
+    ///
+    /// - Returns: What libcurl expects: 0 if it is done.
+    func seek(to offset: Int64) -> Int32 {
+        guard let body, (0...Int64(body.count)).contains(offset) else { return CURL_SEEKFUNC_FAIL }
+        self.offset = offset
+        return CURL_SEEKFUNC_OK
     }
 
     /// What ends a request that reads no further: `CURL_READFUNC_ABORT`.

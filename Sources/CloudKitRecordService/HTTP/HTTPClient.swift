@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// A request to a service.
 struct HTTPRequest: Sendable {
     var method: String
@@ -15,8 +17,8 @@ struct HTTPRequest: Sendable {
 /// A file on its way, and who is told how far it came.
 struct HTTPFile: Sendable {
     enum Role: Sendable {
-        /// The whole of it is the body of the request.
-        case body
+        /// These bytes of it are the body of the request.
+        case body(Range<Int64>)
         /// The body of a reply that goes well is written to it: a part at the offset, or the whole from
         /// the beginning.
         case reply(offset: Int64)
@@ -26,6 +28,18 @@ struct HTTPFile: Sendable {
     var role: Role
     /// Called with the bytes that were sent, or that the file has.
     var progress: @Sendable (Int64) -> Void
+
+    init(path: String, role: Role, progress: @escaping @Sendable (Int64) -> Void = { _ in }) {
+        (self.path, self.role, self.progress) = (path, role, progress)
+    }
+
+    /// The whole of a file that is sent.
+    init(
+        sending path: String, progress: @escaping @Sendable (Int64) -> Void
+    ) throws(ServiceError) {
+        let byteCount = try LocalFile.byteCount(sending: path)
+        self.init(path: path, role: .body(0..<byteCount), progress: progress)
+    }
 }
 
 /// What a service answered.

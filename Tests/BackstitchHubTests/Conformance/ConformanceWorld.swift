@@ -179,6 +179,12 @@ extension HubResponse.Body {
         case .filePart(let path, let offset, let count):
             let all = (try? Data(contentsOf: URL(fileURLWithPath: path))).map(Array.init) ?? []
             return Array(all.dropFirst(offset).prefix(count))
+        case .remote(let file):
+            var bytes = file.start
+            while let piece = try? file.readPiece(at: bytes.count), !piece.isEmpty {
+                bytes += piece
+            }
+            return bytes
         }
     }
 }

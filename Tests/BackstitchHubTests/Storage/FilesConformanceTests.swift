@@ -3,6 +3,7 @@ import Testing
 import WireCrypto
 
 @testable import BackstitchHub
+@testable import BackstitchHubBucket
 @testable import BackstitchHubCore
 
 /// What a hub's files promise, wherever they are.
@@ -10,36 +11,54 @@ import WireCrypto
     enum Place: CaseIterable {
         case folder
         case memory
+        case bucket
     }
 
     /// Files that go at the end of the test.
     private final class Kept {
         let files: any HubFiles
+        private let place: Place
+        private let server: BucketServer?
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("files-\(UUID().uuidString)").path
 
         init(_ place: Place) throws {
-            if place == .folder {
+            if place != .memory {
                 try FileManager.default.createDirectory(
                     atPath: folder, withIntermediateDirectories: true)
             }
-            files = place == .memory ? MemoryHubFiles() : try Self.open(folder)
+            self.place = place
+            server = place == .bucket ? try BucketServer() : nil
+            files = place == .memory ? MemoryHubFiles() : try Self.open(folder, server)
+        }
+
+        /// The file with a content, as the hub would have it kept.
+        func file(_ content: some Collection<UInt8>, in number: UInt64 = 1) throws -> HubFile {
+            let checksum = Digest.sha256(Array(content)).hexadecimal
+            var file = try #require(HubFile(Partition(number: number), checksum))
+            if place == .bucket {
+                file.object = HubFile.Object(name: "0a", byteCount: content.count)
+            }
+            return file
+        }
+
+        func file(_ text: String, in number: UInt64 = 1) throws -> HubFile {
+            try file(text.utf8, in: number)
         }
 
         deinit { try? FileManager.default.removeItem(atPath: folder) }
 
         /// The files as the next hub has them.
         func reopened() throws -> any HubFiles {
-            files is MemoryHubFiles ? files : try Self.open(folder)
+            place == .memory ? files : try Self.open(folder, server)
         }
 
-        private static func open(_ folder: String) throws -> FolderFiles {
-            try FolderFiles(folder: folder + "/assets", of: folder)
+        private static func open(
+            _ folder: String, _ server: BucketServer?
+        ) throws -> any HubFiles {
+            let store = try server.map { HubFileStore(try $0.bucket()) }
+            return try store.files(over: FolderFiles(folder: folder + "/assets", of: folder))
         }
-    }
-
-    private static func file(_ text: String, in number: UInt64 = 1) throws -> HubFile {
-        try #require(HubFile(Partition(number: number), Digest.sha256(text).hexadecimal))
     }
 
     private static func keep(_ text: String, as file: HubFile, _ files: any HubFiles) throws {
@@ -53,15 +72,15 @@ import WireCrypto
         let kept = try Kept(place)
         let files = kept.files
         defer { withExtendedLifetime(kept) {} }
-        let (here, there) = (try Self.file("abc"), try Self.file("abc", in: 2))
-        #expect(files.byteCount(here) == nil && !files.holds(here))
+        let (here, there) = (try kept.file("abc"), try kept.file("abc", in: 2))
+        #expect(try files.byteCount(here) == nil && !files.holds(here))
         try Self.keep("abc", as: here, files)
-        #expect(files.byteCount(here) == 3 && !files.holds(there))
+        #expect(try files.byteCount(here) == 3 && !files.holds(there))
         try Self.keep("abc", as: there, files)
         // The same once more is no failure.
         try Self.keep("abc", as: there, files)
-        #expect(files.remove(here) && files.remove(here))
-        #expect(!files.holds(here) && files.holds(there))
+        #expect(try files.remove(here) && files.remove(here))
+        #expect(try !files.holds(here) && files.holds(there))
         #expect(throws: (any Error).self) {
             try files.keep(files.incomingPath([9]), as: here)
         }
@@ -72,7 +91,7 @@ import WireCrypto
         let kept = try Kept(place)
         let files = kept.files
         defer { withExtendedLifetime(kept) {} }
-        let file = try Self.file("0123456789")
+        let file = try kept.file("0123456789")
         try Self.keep("0123456789", as: file, files)
         for (range, text) in [
             (0..<10, "0123456789"), (0..<1, "0"), (9..<10, "9"), (3..<7, "3456"), (8..<20, "89"),
@@ -80,13 +99,13 @@ import WireCrypto
         ] {
             #expect(String(decoding: try files.read(file, range), as: UTF8.self) == text)
         }
-        #expect(throws: (any Error).self) { try files.read(Self.file("none"), 0..<1) }
+        #expect(throws: (any Error).self) { try files.read(kept.file("none"), 0..<1) }
     }
 
     @Test(arguments: Place.allCases)
     func `an upload in parts goes on where it stood, also with the next hub`(place: Place) throws {
         let kept = try Kept(place)
-        let file = try Self.file("0123456789")
+        let file = try kept.file("0123456789")
         let path = kept.files.partsPath([1])
         #expect(try kept.files.uploadedBytes(at: path) == 0)
         try kept.files.append(Array("0123".utf8), to: path, at: 0)
@@ -183,7 +202,7 @@ import WireCrypto
             }
             try await group.waitForAll()
         }
-        let file = try #require(HubFile(Partition(number: 1), Digest.sha256(whole).hexadecimal))
+        let file = try kept.file(whole)
         try kept.files.keep(path, as: file)
         #expect(try hubs[1].read(file, 0..<whole.count) == whole)
     }
@@ -201,28 +220,29 @@ import WireCrypto
         #expect(throws: PartGap(uploadedBytes: 0)) { try files.append([3], to: path, at: 2) }
     }
 
-    @Test(arguments: Place.allCases)
+    /// Objects go one by one, by the rows that name them.
+    @Test(arguments: [Place.folder, .memory])
     func `the files of a partition go together`(place: Place) throws {
         let kept = try Kept(place)
         let files = kept.files
         defer { withExtendedLifetime(kept) {} }
         for number in [1, 0x10, 2] as [UInt64] {
-            try Self.keep("a", as: Self.file("a", in: number), files)
-            try Self.keep("b", as: Self.file("b", in: number), files)
+            try Self.keep("a", as: kept.file("a", in: number), files)
+            try Self.keep("b", as: kept.file("b", in: number), files)
         }
         try files.removeAll(of: Partition(number: 1))
         try files.removeAll(of: Partition(number: 1))
         for (number, isThere) in [(1, false), (0x10, true), (2, true)] as [(UInt64, Bool)] {
             for text in ["a", "b"] {
-                #expect(try files.holds(Self.file(text, in: number)) == isThere)
+                #expect(try files.holds(kept.file(text, in: number)) == isThere)
             }
         }
-        try Self.keep("a", as: Self.file("a"), files)
-        #expect(try files.holds(Self.file("a")))
+        try Self.keep("a", as: kept.file("a"), files)
+        #expect(try files.holds(kept.file("a")))
     }
 
     @Test func `a file's text is one alone, and no path`() throws {
-        let file = try Self.file("a", in: 0x2A)
+        let file = try Kept(.folder).file("a", in: 0x2A)
         #expect(HubFile(text: file.text) == file && file.text.hasPrefix("2a-"))
         let checksum = file.checksum
         for text in [

@@ -60,7 +60,7 @@ enum StorageEngine: String, CaseIterable, Sendable {
         }
     }
 
-    private final class TemporaryFolder {
+    final class TemporaryFolder: Sendable {
         let path = FileManager.default.temporaryDirectory
             .appendingPathComponent("storage-\(UUID().uuidString)").path
 

@@ -90,12 +90,12 @@ enum RetypingFewer {
         #expect(try store.read { try $0.count(RetypingNarrow.Item.self) } == 3)
     }
 
-    private var upcasters: [Upcaster] {
+    private var upcasters: [StoreSchema.Upcaster] {
         [
-            Upcaster(\RetypingOther.Item.count) { value in
+            StoreSchema.Upcaster(\RetypingOther.Item.count) { value in
                 if case .int64(let number) = value { .string("#\(number)") } else { nil }
             },
-            Upcaster(\RetypingOther.Item.code) { value in
+            StoreSchema.Upcaster(\RetypingOther.Item.code) { value in
                 if case .string(let text) = value { Int64(text).map { .int64($0) } } else { nil }
             },
         ]
@@ -125,7 +125,9 @@ enum RetypingFewer {
     }
 
     @Test func `an upcaster that gives nothing where a value must be changes nothing`() throws {
-        let bad = [Upcaster(\RetypingOther.Item.count) { _ in .int64(1) }, upcasters[1]]
+        let bad = [
+            StoreSchema.Upcaster(\RetypingOther.Item.count) { _ in .int64(1) }, upcasters[1],
+        ]
         let error = try #require(
             failure { _ = try folder.open(StoreSchema(RetypingOther.Item.self, upcasters: bad)) })
         #expect(error.code == .invalidSchema)
@@ -135,7 +137,7 @@ enum RetypingFewer {
     }
 
     @Test func `an upcaster of nothing is a mistake`() {
-        let nothing = Upcaster(entity: "Item", attribute: "size") { $0 }
+        let nothing = StoreSchema.Upcaster(entity: "Item", attribute: "size") { $0 }
         let error = failure {
             _ = try folder.open(StoreSchema(RetypingNarrow.Item.self, upcasters: [nothing]))
         }
@@ -147,7 +149,7 @@ enum RetypingFewer {
             failure { _ = try folder.open(StoreSchema(RetypingFewer.Item.self)) })
         #expect(error.message.contains("Item.mood holds raw values that its enum has no case for"))
         #expect(error.message.contains("i3"))
-        let upcaster = Upcaster(\RetypingFewer.Item.mood) { _ in .string("glad") }
+        let upcaster = StoreSchema.Upcaster(\RetypingFewer.Item.mood) { _ in .string("glad") }
         let store = try folder.open(StoreSchema(RetypingFewer.Item.self, upcasters: [upcaster]))
         #expect(
             try store.read { try $0.fetch(RetypingFewer.Item.self).map(\.mood) } == [

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
+@testable import BackstitchCore
 @testable import BackstitchStore
-@testable import BackstitchViews
 
 @Suite struct ExactSumTests {
     private static let special: [Double] = [
@@ -53,6 +53,12 @@ import Testing
         for number in numbers { forward.add(number) }
         for number in numbers.reversed() { backward.add(number) }
         #expect(forward == backward, "seed \(seed)")
+        let middle = Int.random(in: 0...numbers.count, using: &generator)
+        var (first, second) = (ExactSum(), ExactSum())
+        for number in numbers[..<middle] { first.add(number) }
+        for number in numbers[middle...] { second.add(number) }
+        first.add(second)
+        #expect(first == forward, "seed \(seed)")
         #expect(ExactSum(bytes: forward.bytes)?.bytes == forward.bytes, "seed \(seed)")
         #expect(ExactSum(bytes: forward.bytes) == forward, "seed \(seed)")
         for number in numbers.shuffled(using: &generator) { forward.subtract(number) }

@@ -71,7 +71,7 @@ final class EngineRun {
         case .saveFrom8: samples = try await save(workload, writers: 8)
         case .saveFrom64: samples = try await save(workload, writers: 64)
         case .get, .getInOwnSnapshot: samples = try get(workload)
-        case .equality, .equalityTyped, .range, .scan, .sort, .toMany:
+        case .equality, .equalityTyped, .range, .scan, .scanOnTwo, .sort, .sortOnTwo, .toMany:
             samples = try ask(workload)
         case .update: samples = try update()
         case .delete: samples = try delete()

@@ -13,19 +13,25 @@ extension EngineBenchmark {
             let rebuild = try await Work("rebuild", operations) { progress in
                 _ = try await store.rebuild { _ in progress() }
             }
-            let verify = try await Work("verify", operations) { progress in
-                let report = try store.verify { _ in progress() }
-                guard report.isConsistent else {
-                    throw EngineFailure(
-                        description: report.problems.first ?? "the store is not consistent")
-                }
-            }
-            return [rebuild, verify]
+            let verify = try await self.verify(store, "verify")
+            let alone = try open(.relaxed, readThreads: 1)
+            defer { alone.close() }
+            return [rebuild, verify, try await self.verify(alone, "verify-1")]
         }
         for work in figures {
             note(work.name, work.operationsPerSecond, "operations/s")
             note("\(work.name)-heap", work.heapBytes, "bytes")
             note("\(work.name)-resident", work.residentBytes, "bytes")
+        }
+    }
+
+    private func verify(_ store: Store, _ name: String) async throws -> Work {
+        try await Work(name, options.operations) { progress in
+            let report = try store.verify { _ in progress() }
+            guard report.isConsistent else {
+                throw EngineFailure(
+                    description: report.problems.first ?? "the store is not consistent")
+            }
         }
     }
 

@@ -86,7 +86,7 @@ struct EngineBenchmark {
 
     func open(
         _ durability: StoreConfiguration.Durability, _ projections: [any RecordProjection] = [],
-        named name: String = "store"
+        named name: String = "store", readThreads: Int? = nil
     ) throws -> Store {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
@@ -94,7 +94,7 @@ struct EngineBenchmark {
             at: URL(filePath: folder + "/" + name),
             schema: StoreSchema(Department.self, Contact.self),
             configuration: StoreConfiguration(
-                durability: durability, projections: projections))
+                durability: durability, readThreadsMax: readThreads, projections: projections))
     }
 
     func remove(_ store: Store) {

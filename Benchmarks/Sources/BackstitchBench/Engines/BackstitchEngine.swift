@@ -7,11 +7,20 @@ import PeerInterface
 /// Backstitch through its public interface.
 final class BackstitchEngine: Engine {
     private let store: Store
+    /// The same store, of which a read takes two threads.
+    private let storeOnTwo: Store
     private let set: ContactSet
 
     init(_ directory: String, _ set: ContactSet) throws {
-        store = try Store(
-            at: URL(filePath: directory), schema: StoreSchema(Department.self, Contact.self))
+        func open(threads: Int) throws -> Store {
+            var configuration = StoreConfiguration()
+            configuration.readThreadsMax = threads
+            return try Store(
+                at: URL(filePath: directory), schema: StoreSchema(Department.self, Contact.self),
+                configuration: configuration)
+        }
+        store = try open(threads: 1)
+        storeOnTwo = try open(threads: 2)
         self.set = set
     }
 
@@ -100,11 +109,12 @@ final class BackstitchEngine: Engine {
     }
 
     func ask(_ kind: Questions.Kind, _ questions: Questions) throws -> UInt64 {
-        try store.read { tx in
+        let isOnTwo = kind == .scanOnTwo || kind == .sortOnTwo
+        return try (isOnTwo ? storeOnTwo : store).read { tx in
             var sum: UInt64 = 0
             for index in 0..<questions.count(kind) {
                 let found = try ask(kind, index, questions, tx)
-                if kind == .sort {
+                if Questions.isOrdered(kind) {
                     sum &+= found.reduce(0) { Questions.inOrder($0, $1.touch) }
                 } else {
                     for contact in found { sum &+= contact.touch }
@@ -130,10 +140,10 @@ final class BackstitchEngine: Engine {
             let high = low + Int64(Questions.rowsWanted)
             return try tx.fetch(
                 Query<Contact>().where(#Predicate { $0.age >= low && $0.age < high }))
-        case .scan:
+        case .scan, .scanOnTwo:
             let low = questions.balances[index]
             return try tx.fetch(Query<Contact>().where(#Predicate { $0.balance >= low }))
-        case .sort:
+        case .sort, .sortOnTwo:
             return try tx.fetch(
                 Query<Contact>().sorted(by: \.lastName).limit(Questions.sortLimit))
         case .toMany:
@@ -184,5 +194,8 @@ final class BackstitchEngine: Engine {
 
     func settle() {}
 
-    func close() { store.close() }
+    func close() {
+        storeOnTwo.close()
+        store.close()
+    }
 }

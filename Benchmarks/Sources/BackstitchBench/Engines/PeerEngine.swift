@@ -92,7 +92,7 @@ final class PeerEngine: Engine {
         for index in 0..<questions.count(kind) {
             rows.count = 0
             try check(ask(kind, index, questions))
-            guard kind == .sort else {
+            guard Questions.isOrdered(kind) else {
                 sum = peer_touch(sum, rows.rows, rows.count)
                 continue
             }
@@ -113,9 +113,9 @@ final class PeerEngine: Engine {
         case .range:
             let low = questions.ages[index]
             return operations.find_ages(engine, low, low + Int64(Questions.rowsWanted), &rows)
-        case .scan:
+        case .scan, .scanOnTwo:
             return operations.scan_balance(engine, questions.balances[index], &rows)
-        case .sort:
+        case .sort, .sortOnTwo:
             return operations.sort_by_last_name(engine, Questions.sortLimit, &rows)
         case .toMany:
             return withUnsafeBytes(of: questions.departments[index]) { id in

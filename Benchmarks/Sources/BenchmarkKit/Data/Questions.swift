@@ -10,8 +10,12 @@ public struct Questions: Sendable {
         case range = "d-range"
         /// Contacts with a high balance, which is not indexed; about ``rowsWanted``.
         case scan = "d-scan"
+        /// The same, where Backstitch takes two threads.
+        case scanOnTwo = "d-scan-2"
         /// The first ``sortLimit`` by last name, which is not indexed, then by id.
         case sort = "d-sort"
+        /// The same, where Backstitch takes two threads.
+        case sortOnTwo = "d-sort-2"
         /// Contacts of a department, about ``rowsWanted``.
         case toMany = "d-tomany"
     }
@@ -52,27 +56,31 @@ public struct Questions: Sendable {
         sorts = 10
         departments = draw(200, below: data.departments.count).map { data.departments[$0] }
         getSum = gets.reduce(0) { $0 &+ data.touches[$1] }
+        let scanned = Self.sum(balances, data) { $1.balance >= $0 }
+        let sorted = Self.sortSum(data) &* UInt64(sorts)
         sums = [
             .equality: emails.reduce(0) { $0 &+ data.touches[$1] },
             .equalityTyped: emails.reduce(0) { $0 &+ data.touches[$1] },
             .range: Self.sum(ages, data) { age, person in
                 person.age >= age && person.age < age + Int64(Self.rowsWanted)
             },
-            .scan: Self.sum(balances, data) { $1.balance >= $0 },
-            .sort: Self.sortSum(data) &* UInt64(sorts),
+            .scan: scanned, .scanOnTwo: scanned, .sort: sorted, .sortOnTwo: sorted,
             .toMany: departments.reduce(0) { sum, department in
                 sum &+ Self.sum(of: department, data)
             },
         ]
     }
 
+    /// Whether the order of a kind's answers counts.
+    public static func isOrdered(_ kind: Kind) -> Bool { kind == .sort || kind == .sortOnTwo }
+
     /// How many queries of a kind are asked.
     public func count(_ kind: Kind) -> Int {
         switch kind {
         case .equality, .equalityTyped: emails.count
         case .range: ages.count
-        case .scan: balances.count
-        case .sort: sorts
+        case .scan, .scanOnTwo: balances.count
+        case .sort, .sortOnTwo: sorts
         case .toMany: departments.count
         }
     }

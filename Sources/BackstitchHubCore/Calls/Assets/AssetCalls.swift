@@ -6,6 +6,7 @@ struct AssetCalls: Sendable {
     let address: HubAddress
     let zoneNumbers: ZoneNumbers
     let uploads: UploadBook
+    let arrived = ArrivedUploads()
     let once: OnceWriter
     let sweeper: Sweeper
     let pool: WorkPool

@@ -28,7 +28,8 @@ extension AssetCalls {
     }
 
     /// Adds a part to an upload. The last one makes a file of it, and is answered as an upload in one piece
-    /// is; sent again, because its sender did not hear of that, it is answered so again.
+    /// is; sent again, because its sender did not hear of that, it is answered so again, also while the file is
+    /// on its way to a bucket.
     ///
     /// A second sender takes the upload over: nothing is locked for the first one.
     func addPart(
@@ -54,6 +55,8 @@ extension AssetCalls {
             guard end == length, length == size else { return gap(at: Int(size)) }
             return Self.uploaded(row, receipt: receipt)
         }
+        let upload = ArrivedUploads.Upload(address: key, byteCount: length)
+        if end == length, let answer = try await arrived.answer(to: upload) { return answer }
         try await reserve(length, for: key, row, work)
         let path = assets.partsPath(key.bytes)
         do {
@@ -68,15 +71,18 @@ extension AssetCalls {
             response.headers.append(Self.offsetHeader(end))
             return response
         }
-        let checksum = try await pool.run(.page, work) { [assets] in
-            try assets.digest(ofUploadAt: path).hexadecimal
+        return try await arrived.answer(to: upload) {
+            let checksum = try await pool.run(.page, work) { [assets] in
+                try assets.digest(ofUploadAt: path).hexadecimal
+            }
+            guard try assets.uploadedBytes(at: path) == length,
+                let file = HubFile(partition, checksum)
+            else { return gap(at: try assets.uploadedBytes(at: path)) }
+            let whole = ArrivedFile(
+                path: path, file: file, byteCount: length, receipt: receipt,
+                upload: Self.partsKey(of: key))
+            return try await keep(whole, key, row, keepsAddress: true, work)
         }
-        guard try assets.uploadedBytes(at: path) == length, let file = HubFile(partition, checksum)
-        else { return gap(at: try assets.uploadedBytes(at: path)) }
-        let arrived = ArrivedFile(
-            path: path, file: file, byteCount: length, receipt: receipt,
-            upload: Self.partsKey(of: key))
-        return try await keep(arrived, key, row, keepsAddress: true, work)
     }
 
     private func upload(

@@ -102,7 +102,14 @@ extension AssetCalls {
         _ arrived: ArrivedFile, _ key: HubKey, _ row: UploadRow, keepsAddress: Bool,
         _ work: RequestWork
     ) async throws -> HubResponse {
-        let (byteCount, file, partition) = (arrived.byteCount, arrived.file, arrived.file.partition)
+        let (byteCount, partition) = (arrived.byteCount, arrived.file.partition)
+        let objects = assets.objects
+        var named = arrived.file
+        if objects != nil {
+            named.object = HubFile.Object(
+                name: configuration.clock.secret(16).hexadecimal, byteCount: byteCount)
+        }
+        let file = named
         guard byteCount <= configuration.limits.assetBytes else {
             throw WireError(.quotaExceeded, "The file is too large.")
         }
@@ -135,20 +142,31 @@ extension AssetCalls {
             }
             if !keepsAddress { try transaction.delete(key) }
             try transaction.keepAsset(file, until: end)
+            if file.object != nil { try transaction.begin(file, until: end) }
             return true
         }
         guard isTaken else { throw WireError.nothing }
-        // It waits for the disk.
-        try await pool.run(.page, work) { [assets] in
+        // It waits for the disk, or the bucket, where uploads leave threads for downloads.
+        try await (objects?.pool ?? pool).run(objects == nil ? .page : .scan, work) { [assets] in
             try assets.keep(arrived.path, as: file)
         }
+        let othersUntil = configuration.now + configuration.limits.unusedAssetMilliseconds
         try await storage.write(
-            work, to: [partition], expecting: { ExpirySweep.expected(in: partition) }
+            work, to: [partition],
+            expecting: {
+                ExpirySweep.expected(in: partition)
+                    + (objects == nil ? [] : [ObjectRow.expected(file)])
+            }
         ) { transaction in
+            guard try file.object == nil || transaction.complete(file, othersUntil: othersUntil)
+            else {
+                throw WireError.busy("The file took too long to be kept.")
+            }
             try transaction.put(done, at: receipt)
             if keepsAddress { try transaction.put(done, at: key) }
             try sweep(transaction)
         }
+        sweeper.removeObjectsSoon()
         return Self.uploaded(done, receipt: arrived.receipt)
     }
 
@@ -159,21 +177,28 @@ extension AssetCalls {
     }
 
     /// Answers with a file, or with the part of it that is asked for.
-    func asset(_ target: RequestTarget, _ request: HubRequest) async throws -> HubResponse {
+    func asset(
+        _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
+    ) async throws -> HubResponse {
         let parts = target.path
-        guard parts.count == 6, parts[1] == "1", let file = HubFile(text: parts[2]) else {
+        guard parts.count == 6, parts[1] == "1", let named = HubFile(text: parts[2]) else {
             throw WireError.nothing
         }
-        let key = try await storage.readSoon { transaction in
-            transaction.expect { [.key(StateRow.key)] }
-            return try transaction.state()
-        }.tokenKey
+        let (key, file) = try await storage.readSoon { [assets] transaction in
+            let hasObjects = assets.objects != nil
+            transaction.expect {
+                [.key(StateRow.key)]
+                    + (hasObjects ? [ObjectRow.expected(named)] : [])
+            }
+            return try (
+                transaction.state().tokenKey, hasObjects ? transaction.located(named) : named
+            )
+        }
         guard
             AssetAddresses.isValid(
                 file, expires: parts[3], mac: parts[4], key: key, now: configuration.now),
-            let byteCount = assets.byteCount(file)
+            let byteCount = try file.object?.byteCount ?? assets.byteCount(file)
         else { throw WireError.nothing }
-        let path = assets.path(file)
         let tag = "\"\(file.checksum)\""
         var response = HubResponse(
             status: 200,
@@ -183,12 +208,12 @@ extension AssetCalls {
                 HubRequest.Header("Cache-Control", "private, immutable"),
                 HubRequest.Header("Accept-Ranges", "bytes"),
                 HubRequest.Header("ETag", tag),
-            ], body: .file(path: path))
+            ])
         switch ByteRange(request, tag: tag, byteCount: byteCount) {
-        case .whole: break
+        case .whole: response.body = try await body(of: file, nil, work)
         case .part(let part):
             response.status = 206
-            response.body = .filePart(path: path, offset: part.lowerBound, byteCount: part.count)
+            response.body = try await body(of: file, part, work)
             let place = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(byteCount)"
             response.headers.append(HubRequest.Header("Content-Range", place))
         case .outside:
@@ -199,5 +224,29 @@ extension AssetCalls {
             response.headers.append(HubRequest.Header("Content-Range", "bytes */\(byteCount)"))
         }
         return response
+    }
+
+    /// A file as a body, or a part of it. Of an object the first piece is fetched, so that a bucket that is away
+    /// is told of by a status.
+    private func body(
+        of file: HubFile, _ part: Range<Int>?, _ work: RequestWork
+    ) async throws -> HubResponse.Body {
+        guard let object = file.object, let objects = assets.objects else {
+            let path = assets.path(file)
+            return part.map {
+                .filePart(path: path, offset: $0.lowerBound, byteCount: $0.count)
+            } ?? .file(path: path)
+        }
+        let remote = RemoteFile(
+            file, part ?? 0..<object.byteCount, files: assets, pool: objects.pool, work)
+        do {
+            let start = try await objects.pool.run(.page, work) { try remote.readPiece(at: 0) }
+            return start.count == remote.byteCount
+                ? .bytes(start) : .remote(remote.beginning(with: start))
+        } catch let failure as any StorageFailure where !failure.isPassing {
+            // The row names it, and the bucket has it no more.
+            configuration.log(failure: failure, call: "asset")
+            throw WireError.nothing
+        }
     }
 }

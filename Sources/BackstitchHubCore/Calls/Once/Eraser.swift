@@ -52,13 +52,50 @@ struct Eraser: Sendable {
     }
 
     private func erase(_ partition: Partition) async throws -> Int {
-        try await storage.write(
+        let now = configuration.now
+        let (count, doomed) = try await storage.write(
             to: [partition],
             expecting: { [.first(Self.entriesPerWrite, of: HubKey(partition))] }
-        ) { try $0.erase(partition, countMax: Self.entriesPerWrite) }
+        ) { transaction in
+            // The rows of objects are the last ones, and stay until the objects are gone.
+            let count = try transaction.erase(
+                partition, before: .object, countMax: Self.entriesPerWrite)
+            guard count == 0 else { return (count, [HubKey]()) }
+            return try transaction.doomObjects(in: partition, now: now, Self.entriesPerWrite)
+        }
+        for key in doomed { assets.objects?.note(key) }
+        return count
     }
 
     private func forget(_ partition: Partition) async throws {
         try await storage.write(to: [.global]) { try $0.delete(DoomedRow.key(partition)) }
+    }
+}
+
+extension HubWriting {
+    /// Gives up the objects of a partition of which nothing else is left, but those that may still arrive.
+    ///
+    /// - Returns: How many were given up now, and the keys of those that were before.
+    fileprivate func doomObjects(
+        in partition: Partition, now: Int64, _ countMax: Int
+    ) throws -> (Int, [HubKey]) {
+        var entries: [(key: HubKey, row: ObjectRow)] = []
+        try scan(HubKey(partition, .object), from: nil) { key, value in
+            entries.append((HubKey(bytes: key), try ObjectRow(stored: Array(value))))
+            return entries.count < countMax
+        }
+        var (count, doomed) = (0, [HubKey]())
+        for (key, row) in entries {
+            switch row.state {
+            case .doomed: doomed.append(key)
+            case .arriving where row.until > now: break
+            case .kept, .arriving:
+                var given = row
+                given.state = .doomed
+                try put(key, given)
+                count += 1
+            }
+        }
+        return (count, doomed)
     }
 }

@@ -23,22 +23,60 @@ struct Sweeper: Sendable {
     ///
     /// A failure is logged and nothing else: the write that this follows is done.
     func sweepOthers() async {
+        removeObjectsSoon()
         guard storage.cleansUp, let start = sweepRound.nextLook() else { return }
         await sweep(from: start)
     }
 
     /// As ``sweepOthers()``, some time after this returns, when others wrote.
     func sweepSoon(after changed: ChangedPartitions) {
+        removeObjectsSoon()
         guard storage.cleansUp, let start = sweepRound.nextLook(after: changed.writes) else {
             return
         }
         pool.handOver { Task { await sweep(from: start) } }
     }
 
+    /// Removes the objects whose turn has come, some time after this returns: the bucket may be slow.
+    func removeObjectsSoon() {
+        guard let objects = assets.objects,
+            let keys = objects.begin(now: configuration.steadyNow)
+        else { return }
+        pool.handOver {
+            Task {
+                var hasFailed = false
+                do { try await removeObjects(keys, on: objects.pool) } catch {
+                    hasFailed = true
+                    configuration.log(failure: error, call: "objects")
+                }
+                objects.end(hasFailed: hasFailed, now: configuration.steadyNow)
+            }
+        }
+    }
+
+    /// Removes objects, and then their rows. A row counts only as it was committed.
+    func removeObjects(_ keys: [HubKey], on threads: WorkPool) async throws {
+        for key in keys {
+            guard let partition = key.partition else { continue }
+            let row: ObjectRow? = try await storage.read { transaction in
+                transaction.expect { [.key(key)] }
+                return try transaction.row(key)
+            }
+            guard let row, row.state == .doomed, let file = row.file(key) else { continue }
+            _ = try await threads.run(.scan, RequestWork()) { [assets] in try assets.remove(file) }
+            try await storage.write(to: [partition], expecting: { [.key(key)] }) {
+                try $0.delete(key)
+            }
+        }
+    }
+
     private func sweep(from start: HubKey) async {
         do {
             let (due, next, hasDoomed) = try await nextDue(from: start)
-            if hasDoomed { _ = try await eraser.eraseSome() }
+            if hasDoomed {
+                _ = try await eraser.eraseSome()
+                removeObjectsSoon()
+            }
             guard let (name, partition) = due else { return sweepRound.goOn(at: next) }
             // Past it, in case it is damaged.
             sweepRound.goOn(at: name.adding([0]))

@@ -3,17 +3,24 @@
 ///
 /// A whole number of 2^-1074, the smallest double above zero, in two's complement. 35 words hold the
 /// sum of 2^64 doubles of any size.
-struct ExactSum: Equatable, Sendable {
+package struct ExactSum: Equatable, Sendable {
     private static let wordCount = 35
     private static let lowestExponent = -1074
 
     private var words = [UInt64](repeating: 0, count: wordCount)
 
-    init() {}
+    package init() {}
 
-    mutating func add(_ number: Double) { change(by: number, isNegative: number < 0) }
+    package mutating func add(_ number: Double) { change(by: number, isNegative: number < 0) }
 
-    mutating func subtract(_ number: Double) { change(by: number, isNegative: number > 0) }
+    package mutating func subtract(_ number: Double) { change(by: number, isNegative: number > 0) }
+
+    package mutating func add(_ sum: ExactSum) {
+        var carry: UInt64 = 0
+        for index in words.indices {
+            carry = Self.change(&words[index], by: sum.words[index], carry, isNegative: false)
+        }
+    }
 
     private mutating func change(by number: Double, isNegative: Bool) {
         precondition(number.isFinite, "Only finite numbers have a sum.")
@@ -62,7 +69,7 @@ struct ExactSum: Equatable, Sendable {
     }
 
     /// The nearest double, ties to even; infinite if the sum leaves the range.
-    var double: Double {
+    package var double: Double {
         let magnitude = magnitude
         guard let top = magnitude.lastIndex(where: { $0 != 0 }) else { return 0 }
         let highest = top * 64 + 63 - magnitude[top].leadingZeroBitCount
@@ -90,7 +97,7 @@ struct ExactSum: Equatable, Sendable {
 
     /// The stored form: the number of low words that are zero and left out, then words, little-endian,
     /// without those at the top that only repeat the sign; nothing for zero.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         guard let low = words.firstIndex(where: { $0 != 0 }) else { return [] }
         let filler: UInt64 = isNegative ? .max : 0
         var end = Self.wordCount
@@ -111,7 +118,7 @@ struct ExactSum: Equatable, Sendable {
     }
 
     /// Reads the stored form; nil for other bytes.
-    init?(bytes: [UInt8]) {
+    package init?(bytes: [UInt8]) {
         guard let first = bytes.first else { return }
         let count = (bytes.count - 1) / 8
         let low = Int(first)

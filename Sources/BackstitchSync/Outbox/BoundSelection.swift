@@ -1,0 +1,43 @@
+package import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+
+/// A selection by the numbers of a store.
+package struct BoundSelection: Sendable {
+    /// The entities that are not exchanged. One that no schema declares is: it is of a newer version.
+    var excluded: Set<EntityNumber> = []
+    var filters: [EntityNumber: QueryFilter] = [:]
+
+    /// A selection of everything.
+    package init() {}
+
+    /// Whether records of a type are taken over.
+    package func pulls(_ table: EntityTable?) -> Bool {
+        table.map { !excluded.contains($0.number) } ?? true
+    }
+}
+
+extension BoundSelection {
+    /// Whether a record's operations are not to be pushed.
+    func holdsBack(
+        _ place: RecordPlace, _ row: RowView, _ reader: TableReader
+    ) throws -> Bool {
+        if excluded.contains(place.entity) { return true }
+        guard let filter = filters[place.entity] else { return false }
+        func isOut(_ body: UnsafeRawBufferPointer) -> Bool {
+            let key = place.key.bytes
+            do {
+                return try unsafe !key.withUnsafeBytes {
+                    try unsafe filter.holds(key: $0, body: body)
+                }
+            } catch {
+                return true
+            }
+        }
+        guard row.isDeleted else { return unsafe isOut(row.bodyBytes) }
+        return try reader.log.withOperation(row.lastSequence) { operation in
+            guard operation.kind == .delete else { return false }
+            return unsafe isOut(try operation.before.bytes)
+        } ?? false
+    }
+}
