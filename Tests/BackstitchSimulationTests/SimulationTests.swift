@@ -34,4 +34,22 @@ import Testing
         #expect(one.faultsInjected == many.faultsInjected)
         #expect(one.operations == many.operations)
     }
+
+    @Test func `nothing of a run stays`() async throws {
+        /// Held by each device, as long as it is.
+        final class Witness: Sendable {}
+        weak var witness: Witness?
+        do {
+            let held = Witness()
+            witness = held
+            var options = SimulationOptions()
+            options.intermediary = { service in withExtendedLifetime(held) { service } }
+            _ = await Simulation(seed: 1, options: options).run()
+        }
+        // The tasks that watched over the run end after it.
+        for _ in 0..<1_000 where witness != nil {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(witness == nil)
+    }
 }

@@ -143,9 +143,12 @@ struct LogRules {
         // A create that is carried out after the record was known, and deleted by another client, makes
         // another record.
         let isAnother = !before.changeTag.isEmpty && expectation.isFirst(entry.changeTag)
-        // After the loss of a zone a version is known by its fields; which of them stayed here, a
-        // compacted log does not tell.
-        let isHidden = before.changeTag.isEmpty && entry.hidesKept(inLogFrom: firstLogged)
+        // A version that the device wrote is known by its fields; which of them stayed here, a compacted
+        // log does not tell.
+        let isHidden =
+            before.changeTag.isEmpty
+            ? entry.hidesKept(inLogFrom: firstLogged)
+            : entry.hidesKept(at: before.synced, inLogFrom: firstLogged)
         if !mayGoBack, entry.lives == 1, !isAnother, !isHidden,
             expectation.isOwn(entry.changeTag)
         {

@@ -41,6 +41,12 @@ package struct RecordAccount {
         keeping.contains { $0.sequence < first && !$0.fields.isEmpty }
     }
 
+    /// Whether the log lost which fields were kept at a sequence, because it was compacted.
+    func hidesKept(at sequence: UInt64, inLogFrom first: UInt64) -> Bool {
+        guard let last = keeping.last(where: { $0.sequence <= sequence }) else { return false }
+        return last.sequence < first && !last.fields.isEmpty
+    }
+
     func fields(at sequence: UInt64) -> Fields? {
         states.last { $0.sequence <= sequence }?.fields
     }

@@ -23,6 +23,9 @@ final class SimulationStory {
         if lastSteps.count > Self.stepsKept { lastSteps.removeFirst() }
     }
 
+    /// Lets go of what happened. Its texts hold the devices, which hold this.
+    func forget() { lastSteps = [] }
+
     func count(_ fault: SimulationFault) { count(fault.rawValue, 1) }
 
     func count(_ fault: String, _ count: Int) { result.faults[fault, default: 0] += count }

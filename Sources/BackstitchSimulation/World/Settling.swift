@@ -31,7 +31,7 @@ struct Settling {
             try await routine.reopen(index, selection: .all)
         }
         try await moves.moveBack()
-        var retries = 0
+        var retried: Set<Retry> = []
         for round in 1...Self.roundsMax {
             story.step += 1
             var isChanged = false
@@ -41,9 +41,7 @@ struct Settling {
             }
             if !isChanged {
                 try checkNothingWaits()
-                let parked = try await release(round: retries)
-                if parked == 0 { return }
-                retries += 1
+                if try await release(&retried) == 0 { return }
             }
             if round == Self.roundsMax {
                 throw story.failure("The devices don't settle", try checks.unsettled())
@@ -77,18 +75,28 @@ struct Settling {
         }
     }
 
-    /// Tries parked records again, and gives up those that stay parked.
-    private func release(round: Int) async throws -> Int {
+    /// A record that was tried again on a device, for what it was parked for.
+    private struct Retry: Hashable {
+        let device: Int
+        let record: RecordID
+        let code: ServiceError.Code?
+    }
+
+    /// Tries parked records again, and gives up those that are parked for the same once more.
+    ///
+    /// - Returns: How many there were.
+    private func release(_ retried: inout Set<Retry>) async throws -> Int {
         var count = 0
         for index in devices.indices {
             let name = devices[index].name
             for record in try devices[index].engine.parked() {
                 count += 1
-                if round % 2 == 1 { try checkFilesAreGone(record, index) }
-                if round % 2 == 0 {
+                let retry = Retry(device: index, record: record.record, code: record.code)
+                if retried.insert(retry).inserted {
                     story.note("\(name) retries \(record.record.name): \(record.reason)")
                     try await devices[index].engine.retryParked([record])
                 } else {
+                    try checkFilesAreGone(record, index)
                     story.note("\(name) discards \(record.record.name): \(record.reason)")
                     try await devices[index].engine.discardParked([record])
                 }

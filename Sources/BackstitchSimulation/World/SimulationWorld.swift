@@ -95,6 +95,7 @@ actor SimulationWorld {
             device.connection.crash()
             device.store.close()
         }
+        story.forget()
         // A folder that can't be removed says nothing about the run.
         try? FileManager.default.removeItem(atPath: directory)
         return story.result
