@@ -221,7 +221,7 @@ let package = Package(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
-                "BackstitchViews", "ChildProcess", "SmallDisk",
+                "BackstitchViews", "ChildProcess", "LMDB", "SmallDisk",
             ]),
         .testTarget(
             name: "BackstitchRaceTests",

@@ -250,7 +250,7 @@ import Testing
         return try helper.kill()
     }
 
-    private func check(
+    func check(
         _ path: String, _ acknowledged: [Int: Int], _ comment: Comment
     ) async throws {
         let store = try Store(

@@ -10,7 +10,7 @@ import Glibc
 ///
 /// Its arguments are the path of the store and the number of its first writer. With a third one,
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
-/// can't be. With `plain` instead it does not keep the views up; with `files` it writes files, see
+/// can't be. With `relaxed` it does so too, and its commits are not synced. With `plain` instead it does not keep the views up; with `files` it writes files, see
 /// ``FileWriter``; with `transfer` it exchanges them with a hub, which four more arguments tell, see
 /// ``FileDevice``; with `migrate` it makes data migrations, see ``Migrations``.
 @main struct KillHelper {
@@ -29,10 +29,11 @@ import Glibc
                 .run()
         }
         if mode == "migrate" { return try await Migrations.make(in: arguments[1]) }
-        let isSharing = mode == "shared"
+        let isSharing = mode == "shared" || mode == "relaxed"
+        var configuration = mode == "plain" ? StoreConfiguration() : Views.configuration
+        if mode == "relaxed" { configuration.durability = .relaxed }
         let store = try Store(
-            at: arguments[1], schema: StoreSchema(Item.self),
-            configuration: mode == "plain" ? StoreConfiguration() : Views.configuration)
+            at: arguments[1], schema: StoreSchema(Item.self), configuration: configuration)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in first..<first + (isSharing ? 2 : writers) {
                 group.addTask { try await goOn(writing: writer, to: store) }

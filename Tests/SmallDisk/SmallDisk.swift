@@ -75,14 +75,36 @@ package final class SmallDisk {
         }
     }
 
+    private var image: String { root + "/image" }
+
     private func mountImage(_ mebibytes: Int) throws {
-        let image = root + "/image"
         guard FileManager.default.createFile(atPath: image, contents: nil),
             truncate(image, mebibytes << 20) == 0
         else { throw Failure(message: String(cString: strerror(errno))) }
         // No blocks for root alone: the tests run as root.
         try Self.run(["/usr/sbin/mkfs.ext4", "-q", "-F", "-m", "0", image])
+        try attachImage()
+    }
+
+    private func attachImage() throws {
         try Self.run(["/usr/bin/mount", "-o", "loop", image, path])
+    }
+
+    /// The file system as it would be found if the power went now: what its device has, without what the
+    /// system still holds back. The copy is mounted, so that its journal was replayed. Of ext4 alone.
+    package func afterPowerCut() throws -> SmallDisk { try SmallDisk(copying: image) }
+
+    private init(copying other: String) throws {
+        root = FileManager.default.temporaryDirectory.path + "/disk-" + UUID().uuidString
+        path = root + "/mounted"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        do {
+            try FileManager.default.copyItem(atPath: other, toPath: image)
+            try attachImage()
+        } catch {
+            try? FileManager.default.removeItem(atPath: root)
+            throw error
+        }
     }
 
     private static func run(_ words: [String]) throws {

@@ -1,0 +1,64 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+import Foundation
+import LMDB
+import SmallDisk
+import Testing
+
+extension KillTests {
+    /// Disks on which a power cut can be had: their file system has a journal of its own.
+    private static let disks = SmallDisk.kinds.contains { $0 != .tmpfs(mebibytes: 16) } ? 1 : 0
+
+    /// Two processes write to a store on a device of its own. They are killed, and the bytes that the device
+    /// has at that moment are all that is left: what the system held back is lost. The copy is mounted,
+    /// which replays the file system's journal, and the store is opened as after a start of the system.
+    ///
+    /// `POWER_CUTS` says how often, of either durability; 6 unless given.
+    @Test(
+        .enabled(if: disks > 0, "nothing can be mounted here"),
+        arguments: [StoreConfiguration.Durability.full, .relaxed])
+    func `what was acknowledged survives power cuts, and relaxed stores are whole`(
+        durability: StoreConfiguration.Durability
+    ) async throws {
+        let rounds = ProcessInfo.processInfo.environment["POWER_CUTS"].flatMap { Int($0) } ?? 6
+        let mode = durability == .full ? "shared" : "relaxed"
+        var state: UInt64 = 3
+        func random(below bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        var disk = try SmallDisk(.ext4(mebibytes: 64))
+        var acknowledged: [Int: Int] = [:]
+        var total = 0
+        for round in 0..<rounds {
+            if round % 20 == 0 {
+                disk = try SmallDisk(.ext4(mebibytes: 64))
+                acknowledged = [:]
+            }
+            let helpers = try [0, 2].map {
+                try Helper(disk.path + "/store", firstWriter: $0, mode: mode)
+            }
+            // Some cuts come while the store is being made or recovered.
+            let lines = round % 5 == 1 ? 0 : random(below: 80)
+            while helpers[0].lineCount < lines, !helpers[0].hasEnded { usleep(200) }
+            usleep(UInt32(random(below: 30_000)))
+            let killed = try helpers.flatMap { try $0.kill() }
+            disk = try disk.afterPowerCut()
+            for (writer, transaction) in killed {
+                total += 1
+                guard durability == .full else { continue }
+                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
+            }
+            let path = disk.path + "/store"
+            if FileManager.default.fileExists(atPath: path + "/data.mdb") {
+                var options = EnvironmentOptions.store
+                options.boot = BootID(testing: UInt64(round) + 1)
+                try Environment.open(at: path, options: options).close()
+            }
+            try await check(path, acknowledged, "power cut \(round), \(durability)")
+        }
+        print("\(rounds) power cuts, \(durability), \(total) acknowledged transactions")
+        #expect(total > rounds)
+    }
+}
