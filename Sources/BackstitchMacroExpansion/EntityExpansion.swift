@@ -63,6 +63,7 @@ struct EntityExpansion {
 
     /// For a struct without initialisers of its own: makes a value by the memberwise one, which does
     /// not evaluate the initial values that it has arguments for, so that reading makes no new id.
+    /// Inlined into the initialiser, or that would copy each attribute.
     private var decoder: String {
         var arguments = attributes.enumerated().map {
             "\($1.label): \($1.read(at: attributes.position(of: $0)))"
@@ -72,7 +73,7 @@ struct EntityExpansion {
             "\(attributes.isEmpty ? "" : "try ")Self(\n        "
             + arguments.joined(separator: ",\n        ") + ")"
         return """
-            private static func decode(
+            @inline(__always) private static func decode(
                 \(Self.readerParameters)
             ) throws -> Self {
                 \(isBroken ? "fatalError()" : call)

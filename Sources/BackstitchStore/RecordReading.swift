@@ -16,6 +16,6 @@ public struct _ReadSource {
 }
 
 extension RecordReading where Self: ~Copyable {
-    @usableFromInline package var reader: TableReader { _source.reader }
-    @usableFromInline var types: TypeTable { _source.types }
+    @inlinable package var reader: TableReader { _source.reader }
+    @inlinable var types: TypeTable { _source.types }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// One thread that runs jobs in the order of their submission, each exactly once.
 ///
@@ -23,8 +24,9 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
     private let lateJobs: UnsafeMutablePointer<pthread_mutex_t>
     private let process = ProcessIdentity.current
     private var phase = Phase.idle
-    /// Who runs jobs; nil between them.
-    private var current: pthread_t?
+    /// Who runs jobs; 0 between them. Set behind the monitor, and only by that thread itself: so each knows
+    /// without the monitor whether it is the one.
+    private let current = Atomic<pthread_t>(0)
     private var jobs: [@Sendable () -> Void] = []
     private var lastJob: (@Sendable () -> Void)?
     private let checkWaiting: @Sendable () throws -> Void
@@ -49,7 +51,7 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
 
     /// Whether the caller runs inside a job.
     package var isCurrent: Bool {
-        monitor.inside { current.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+        current.load(ordering: .relaxed) == pthread_self()
     }
 
     /// Adds a job behind those that wait, and returns at once.
@@ -65,7 +67,7 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         }
         jobs.append(job)
         if case .idle = phase { phase = .running(SystemThread { self.run() }) }
-        if current == nil { monitor.broadcast() }
+        if !isTaken { monitor.broadcast() }
         monitor.leave()
     }
 
@@ -75,15 +77,15 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
     package func runIfIdle(_ job: () -> Void) -> Bool {
         guard process.isCurrent else { return false }
         monitor.enter()
-        guard case .running = phase, current == nil, jobs.isEmpty else {
+        guard case .running = phase, !isTaken, jobs.isEmpty else {
             monitor.leave()
             return false
         }
-        current = pthread_self()
+        current.store(pthread_self(), ordering: .relaxed)
         monitor.leave()
         job()
         monitor.enter()
-        current = nil
+        current.store(0, ordering: .relaxed)
         if !jobs.isEmpty || isStopping { monitor.broadcast() }
         monitor.leave()
         return true
@@ -120,6 +122,8 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         if isInside { thread.detach() } else { thread.join() }
     }
 
+    private var isTaken: Bool { current.load(ordering: .relaxed) != 0 }
+
     private var isStopping: Bool {
         if case .stopping = phase { true } else { false }
     }
@@ -128,12 +132,12 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         var batch: [(@Sendable () -> Void)?] = []
         while true {
             monitor.enter()
-            current = nil
-            while current != nil || jobs.isEmpty && !isStopping { monitor.wait() }
+            current.store(0, ordering: .relaxed)
+            while isTaken || jobs.isEmpty && !isStopping { monitor.wait() }
             batch = jobs
             jobs.removeAll(keepingCapacity: true)
             if batch.isEmpty { break }
-            current = pthread_self()
+            current.store(pthread_self(), ordering: .relaxed)
             monitor.leave()
             for index in batch.indices {
                 batch[index]?()

@@ -83,8 +83,8 @@ public struct RecordKey: Hashable, Sendable {
         switch bytes[1] {
         case 0:
             guard bytes.count >= 18 else { return nil }
-            let uuid = bytes.loadUnaligned(fromByteOffset: 2, as: uuid_t.self)
-            self.init(.uuid(UUID(uuid: uuid)), zone: zone)
+            let uuid = bytes.loadUnaligned(fromByteOffset: 2, as: UUID.self)
+            self.init(.uuid(uuid), zone: zone)
         case 1:
             let count = Int(bytes[2])
             guard bytes.count >= 3 + count else { return nil }
@@ -92,6 +92,19 @@ public struct RecordKey: Hashable, Sendable {
             self.init(.text(text), zone: zone)
         default:
             return nil
+        }
+    }
+
+    /// Calls a closure with the stored form.
+    @inlinable @inline(__always)
+    package func withStored<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try withUnsafeTemporaryAllocation(byteCount: Self.byteCountMax, alignment: 8) { buffer in
+            guard let base = buffer.baseAddress else {
+                preconditionFailure("A temporary allocation has no address.")
+            }
+            return try body(UnsafeRawBufferPointer(start: base, count: write(to: base)))
         }
     }
 

@@ -11,33 +11,28 @@ package struct PointLookup {
     /// How texts are compared.
     package var comparison = TextComparison.exact
 
-    /// The attribute as an index has it that tells the records alone, and the value to look for there; nil if no
-    /// index does.
-    ///
-    /// - Parameter field: That of the attribute.
+}
+
+extension EntityBinding {
+    /// An attribute as an index has it that tells alone which records have a value; nil if none does.
     package func indexed(
-        _ field: FieldID, in entity: EntityBinding
-    ) -> (attribute: AttributeBinding, value: RecordValue)? {
-        let attribute =
-            switch comparison {
-            case .exact: entity.attributes.first { $0.field == field }
-            case .insensitive:
-                entity.indexes.first {
-                    $0.parts.count == 1 && $0.parts[0].field == field
-                        && $0.parts[0].derivation == .folded
-                }?.attribute(at: 0, behind: [])
-            }
-        return attribute.flatMap { attribute in
-            attribute.indexed(value).map { (attribute, $0) }
+        _ field: FieldID, comparing comparison: TextComparison
+    ) -> AttributeBinding? {
+        switch comparison {
+        case .exact: attributes.first { $0.field == field && $0.isIndexed }
+        case .insensitive:
+            indexes.first {
+                $0.parts.count == 1 && $0.parts[0].field == field
+                    && $0.parts[0].derivation == .folded
+            }?.attribute(at: 0, behind: [])
         }
     }
 }
 
 extension AttributeBinding {
     /// A value to look for in the attribute's index, if the entries with it are those of the records that
-    /// have it, unless keys cut it; nil for values of other types, and without an index.
-    fileprivate func indexed(_ value: RecordValue) -> RecordValue? {
-        guard isIndexed || place != nil else { return nil }
+    /// have it, unless keys cut it; nil for values of other types.
+    package func indexed(_ value: RecordValue) -> RecordValue? {
         switch (type, value) {
         case (.string, .string), (.int16, .int64), (.int32, .int64), (.int64, .int64),
             (.uuid, .uuid):
@@ -220,7 +215,8 @@ extension QueryPlan {
             else { return nil }
             return .referrers(attribute, [key])
         }
-        guard let (attribute, value) = lookup.indexed(field, in: entity),
+        guard let attribute = entity.indexed(field, comparing: lookup.comparison),
+            let value = attribute.indexed(lookup.value),
             let range = KeyRange(
                 .equal, value, type: attribute.type,
                 textBytesMax: attribute.place?.textBytesMax ?? OrderedKey.textBytesMax),

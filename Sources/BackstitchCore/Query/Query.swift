@@ -22,19 +22,29 @@ public struct Query<Model: Entity>: QueryConditions {
         var isReversed: Bool
     }
 
-    @usableFromInline var predicates: [Predicate<Model>] = []
-    @usableFromInline private(set) var conditions: [QueryCondition<Model>] = []
-    @usableFromInline private(set) var referrers: ToMany<Model>?
-    @usableFromInline private(set) var sorts: [Sort] = []
+    @usableFromInline var predicates: [Predicate<Model>]
+    @usableFromInline var conditions: [QueryCondition<Model>]
+    @usableFromInline let referrers: ToMany<Model>?
+    @usableFromInline var sorts: [Sort]
     @usableFromInline package private(set) var limitCount: Int?
-    @usableFromInline package private(set) var offsetCount = 0
+    @usableFromInline package private(set) var offsetCount: Int
 
     /// All records of the entity, in the order of their record keys.
-    public init() {}
+    ///
+    /// Inlined where the entity is known, as all that makes a small query: generic code would look for the
+    /// types of its lists each time.
+    @inlinable
+    public init() { self.init(referrers: nil) }
 
     /// The records at the other end of a to-many relationship.
-    public init(_ relationship: ToMany<Model>) {
-        referrers = relationship
+    @inlinable
+    public init(_ relationship: ToMany<Model>) { self.init(referrers: relationship) }
+
+    @inlinable
+    init(referrers: ToMany<Model>?) {
+        self.referrers = referrers
+        (predicates, conditions, sorts) = ([], [], [])
+        (limitCount, offsetCount) = (nil, 0)
     }
 
     /// Adds a predicate: a record has to fulfil it too.
@@ -46,6 +56,7 @@ public struct Query<Model: Entity>: QueryConditions {
     }
 
     /// Adds a condition: a record has to fulfil it too.
+    @inlinable
     public func `where`(_ condition: QueryCondition<Model>) -> Query {
         var query = self
         query.conditions.append(condition)
@@ -178,5 +189,5 @@ public struct Query<Model: Entity>: QueryConditions {
 
 extension ToMany {
     /// The query for the records at the other end, to be narrowed, sorted and limited.
-    public var query: Query<Target> { Query(self) }
+    @inlinable public var query: Query<Target> { Query(self) }
 }

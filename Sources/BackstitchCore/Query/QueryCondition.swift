@@ -34,6 +34,18 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
         equality = (keyPath, value, comparison)
     }
 
+    /// Holds if an attribute equals a value.
+    @usableFromInline
+    init<Attribute: AttributeValue>(
+        _ keyPath: any KeyPath<Model, Attribute> & Sendable, equals value: Attribute
+    ) {
+        self.init(keyPath, equals: value._recordValue) {
+            let name = try Query<Model>.attribute(at: keyPath)
+            return .comparison(
+                name.map { .attribute($0) } ?? .recordKey, .equal, try Operand(constant: value))
+        }
+    }
+
     /// Holds for every record, until it is narrowed.
     public init() { self.init { .constant(true) } }
 
@@ -72,15 +84,11 @@ public protocol QueryConditions<Model>: Sendable {
 
 extension QueryConditions {
     /// Keeps records whose attribute equals a value, or is nil if the value is nil.
+    @inlinable
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, is value: Attribute
     ) -> Self {
-        self.where(
-            QueryCondition(keyPath, equals: value._recordValue) {
-                let name = try Query<Model>.attribute(at: keyPath)
-                return .comparison(
-                    name.map { .attribute($0) } ?? .recordKey, .equal, try Operand(constant: value))
-            })
+        self.where(QueryCondition(keyPath, equals: value))
     }
 
     /// Keeps records whose attribute differs from a value, or is not nil if the value is nil.

@@ -4,7 +4,7 @@ extension QueryPlan.Access {
         upTo bound: Int, of entity: EntityNumber, on source: borrowing Source
     ) throws -> Int {
         var count = 0
-        let step = {
+        func step() -> Bool {
             count += 1
             return count < bound
         }

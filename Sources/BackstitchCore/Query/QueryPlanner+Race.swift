@@ -8,7 +8,10 @@ extension QueryPlanner {
     func raced(
         _ candidates: [Candidate], by count: Counting
     ) throws -> (best: Candidate, count: Int)? {
-        var bound = costs.firstBound
+        // One that is alone is better than a scan below this, however many entries it has.
+        var bound =
+            candidates.count == 1 && readsRows(with: candidates[0])
+            ? max(costs.firstBound, costs.scanBound) : costs.firstBound
         while bound <= costs.lastBound {
             var best: (best: Candidate, count: Int)?
             for candidate in candidates {

@@ -52,7 +52,7 @@ package struct RowBytes {
             guard let size = FieldTag.fixedBytes(tag) else { throw FieldError(.damaged) }
             high = place + 1 + size
         } else {
-            (low, high) = try fields.varyingBounds(at: place)
+            (low, high) = try PackedFields.varyingBounds(in: fields.bytes, at: place)
         }
         guard low < high, high <= fields.bytes.count else { throw FieldError(.damaged) }
         let byte = (start + low).load(as: UInt8.self)

@@ -126,11 +126,14 @@ package struct ServiceColumn: Sendable {
 package final class CatalogSnapshot: Sendable {
     package let catalog: Catalog
     package let tables: [EntityTable]
+    /// Whether the marks of some rows may be those of another schema.
+    package let isUnderExamination: Bool
     private let positionsByName: [String: Int]
 
     package init(_ catalog: Catalog) {
         self.catalog = catalog
         tables = catalog.entities.map(EntityTable.init)
+        isUnderExamination = tables.contains(where: \.isUnderExamination)
         positionsByName = Dictionary(
             uniqueKeysWithValues: catalog.entities.enumerated().map { ($1.name, $0) })
     }
@@ -149,6 +152,7 @@ package final class CatalogSnapshot: Sendable {
             positions[catalog.entities[position].name] = position
         }
         self.tables = tables
+        isUnderExamination = tables.contains(where: \.isUnderExamination)
         positionsByName = positions
     }
 

@@ -63,8 +63,7 @@ public struct _FieldValue {
     @inlinable
     package func string() throws(FieldError) -> String {
         guard tag == .string else { throw mismatch() }
-        // Stored text was checked when it was written, so a damaged byte is repaired, not trusted.
-        return String(decoding: payload, as: UTF8.self)
+        return String(stored: payload)
     }
 
     @usableFromInline

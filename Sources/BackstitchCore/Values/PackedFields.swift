@@ -69,7 +69,8 @@ package struct PackedFields {
     /// The id of the field at a position of the directory.
     @inlinable @inline(__always)
     package func field(at position: Int) -> FieldID {
-        let offset = entryStart + position * entrySize
+        // No overflow: positions are below the count, which has at most 16 bits.
+        let offset = entryStart &+ position &* entrySize
         return entrySize == 3
             ? FieldID(UInt16(bytes[offset])) : FieldID(bytes.little(UInt16.self, at: offset))
     }
@@ -77,11 +78,11 @@ package struct PackedFields {
     /// The offset at a position of the directory.
     @inlinable @inline(__always)
     func offset(at position: Int) -> Int {
-        let offset = entryStart + position * entrySize
+        let offset = entryStart &+ position &* entrySize
         switch entrySize {
-        case 3: return Int(bytes.little(UInt16.self, at: offset + 1))
-        case 4: return Int(bytes.little(UInt16.self, at: offset + 2))
-        default: return Int(bytes.little(UInt32.self, at: offset + 2))
+        case 3: return Int(bytes.little(UInt16.self, at: offset &+ 1))
+        case 4: return Int(bytes.little(UInt16.self, at: offset &+ 2))
+        default: return Int(bytes.little(UInt32.self, at: offset &+ 2))
         }
     }
 
@@ -118,18 +119,18 @@ package struct PackedFields {
         let start: Int
         let end: Int
         if varyingStart < 0 {
-            start = dataStart + next
+            start = dataStart &+ next
             next = offset(at: position)
-            end = dataStart + next
+            end = dataStart &+ next
         } else {
-            let place = dataStart + offset(at: position)
+            let place = dataStart &+ offset(at: position)
             if place < varyingStart {
                 guard let size = FieldTag.fixedBytes(bytes[place]) else {
                     throw FieldError(.damaged)
                 }
-                (start, end) = (place, place + 1 + size)
+                (start, end) = (place, place &+ 1 &+ size)
             } else {
-                (start, end) = try varyingBounds(at: place)
+                (start, end) = try Self.varyingBounds(in: bytes, at: place)
             }
         }
         guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
@@ -137,8 +138,20 @@ package struct PackedFields {
     }
 
     /// The bounds of a value behind its byte count.
-    @inlinable
-    func varyingBounds(at place: Int) throws(FieldError) -> (Int, Int) {
+    @inlinable @inline(__always)
+    static func varyingBounds(
+        in bytes: UnsafeRawBufferPointer, at place: Int
+    ) throws(FieldError) -> (Int, Int) {
+        if place < bytes.count, bytes[place] < 0x80 {
+            return (place &+ 1, place &+ 1 &+ Int(bytes[place]))
+        }
+        return try longBounds(in: bytes, at: place)
+    }
+
+    @usableFromInline
+    static func longBounds(
+        in bytes: UnsafeRawBufferPointer, at place: Int
+    ) throws(FieldError) -> (Int, Int) {
         var (count, start) = (0, place)
         for shift in [0, 7, 14, 21] {
             guard start < bytes.count else { throw FieldError(.damaged) }

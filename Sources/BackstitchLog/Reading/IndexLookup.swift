@@ -13,7 +13,9 @@ package struct IndexLookup {
     package init?(
         _ lookup: PointLookup, of field: FieldID, in entity: EntityBinding, _ reader: TableReader
     ) {
-        guard reader.past == nil, let (attribute, value) = lookup.indexed(field, in: entity)
+        guard reader.past == nil,
+            let attribute = entity.indexed(field, comparing: lookup.comparison),
+            let value = attribute.indexed(lookup.value)
         else { return nil }
         (self.reader, self.entity, self.attribute, self.value) = (
             reader, entity.number, attribute, value

@@ -92,10 +92,11 @@ extension TableReader: RowSource {
     /// whose rows are read by the present schema. So a row that does not fit is left out from the first
     /// read on, and a count is that of the records which are fetched.
     package func examiner(of entity: EntityNumber) -> EntityTable? {
-        guard let table = catalog.table(entity), table.isUnderExamination || past != nil else {
+        // Asked for each row that is found by its key.
+        guard past != nil || catalog.isUnderExamination, let table = catalog.table(entity) else {
             return nil
         }
-        return table
+        return past != nil || table.isUnderExamination ? table : nil
     }
 
     /// Whether a row is a live record that its Swift type can read.

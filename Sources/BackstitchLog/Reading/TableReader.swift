@@ -51,19 +51,19 @@ package struct TableReader {
 
     /// The row of a record, tombstones included.
     package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
-        if noting != nil { key.bytes.withUnsafeBytes { footprint?.note($0, of: entity) } }
-        return try TableKey.withRow(entity, key) { try row(at: $0) }
+        try key.withStored { try row(entity, keyBytes: $0) }
     }
 
     package func row(_ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer) throws -> RowView? {
         footprint?.note(keyBytes, of: entity)
-        return try TableKey.withRow(entity, keyBytes: keyBytes) { try row(at: $0) }
-    }
-
-    private func row(at key: UnsafeRawBufferPointer) throws -> RowView? {
-        if let past, let record = past.record(at: key) { return past.row(of: record) }
-        guard let bytes = try databases.value(at: key, access) else { return nil }
-        guard let row = RowView(bytes), !checksRows || row.isIntact(at: key) else {
+        if let past {
+            let record = TableKey.withRow(entity, keyBytes: keyBytes) { past.record(at: $0) }
+            if let record { return past.row(of: record) }
+        }
+        guard !keyBytes.isEmpty, let rows = access.rows(of: entity),
+            let bytes = try access.get(keyBytes, in: rows)
+        else { return nil }
+        guard let row = RowView(bytes), !checksRows || row.isIntact(of: entity, keyBytes) else {
             throw Self.damagedRow
         }
         return row

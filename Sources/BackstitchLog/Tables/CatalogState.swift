@@ -33,8 +33,15 @@ package final class CatalogState: Sendable {
     /// The catalog that a transaction sees.
     package func current(_ access: Access, _ databases: Databases) throws -> CatalogSnapshot {
         let commit = access.commit
+        let current = known.withLock { $0.transaction == commit ? $0.snapshot : nil }
+        return try current ?? stored(access, databases, commit)
+    }
+
+    /// The catalog that a transaction sees, by what is stored.
+    private func stored(
+        _ access: Access, _ databases: Databases, _ commit: UInt64
+    ) throws -> CatalogSnapshot {
         let known = self.known.withLock { $0 }
-        if known.transaction == commit { return known.snapshot }
         let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
             try access.get($0, in: databases.meta)
         }

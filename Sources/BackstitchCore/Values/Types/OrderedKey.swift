@@ -84,9 +84,19 @@ package enum OrderedKey {
         _ value: RecordValue?, type: AttributeType, to output: inout ByteBuffer,
         textBytesMax: Int = textBytesMax
     ) {
-        guard let traits = type.traits else { return output.append(null) }
-        traits.appendKey(
-            of: value.flatMap { traits.converted($0) }, to: &output, textBytesMax: textBytesMax)
+        switch (type, value) {
+        case (.string, .string(var text)):
+            output.append(present)
+            text.withUTF8 {
+                appendText(UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
+            }
+        case (.int64, .int64(let number)): appendInteger(number, to: &output)
+        default:
+            guard let traits = type.traits else { return output.append(null) }
+            traits.appendKey(
+                of: value.flatMap { traits.converted($0) }, to: &output,
+                textBytesMax: textBytesMax)
+        }
     }
 
     static func appendBool(_ bool: Bool?, to output: inout ByteBuffer) {

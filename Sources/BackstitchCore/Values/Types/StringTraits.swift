@@ -21,8 +21,7 @@ extension TextTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> String {
-        // Stored text was checked when it was written, so a damaged byte is repaired, not trusted.
-        String(decoding: payload, as: UTF8.self)
+        String(stored: payload)
     }
 
     static func appendKey(_ content: String, to output: inout ByteBuffer, textBytesMax: Int) {
