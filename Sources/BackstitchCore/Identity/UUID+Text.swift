@@ -29,17 +29,22 @@ extension UUID {
     }
 
     /// Writes the text's 36 bytes.
-    func writeText(to target: UnsafeMutableRawPointer) {
-        withUnsafeBytes(of: uuid) { bytes in
-            var offset = 0
-            for (index, byte) in bytes.enumerated() {
-                if Self.beginsGroup(index) {
-                    target.storeBytes(of: Self.dash, toByteOffset: offset, as: UInt8.self)
-                    offset += 1
-                }
-                ByteBuffer.writeHex(byte, to: target + offset)
-                offset += 2
-            }
+    private func writeText(to target: UnsafeMutableRawPointer) {
+        withUnsafeBytes(of: uuid) { Self.writeText(of: $0, to: target) }
+    }
+
+    /// Writes the 36 bytes of the text of 16 bytes.
+    static func writeText(of bytes: UnsafeRawBufferPointer, to target: UnsafeMutableRawPointer) {
+        func digits(_ offset: Int) -> UInt64 { bytes.little(UInt32.self, at: offset).hexDigits }
+        let (second, third) = (digits(4), digits(8))
+        target.storeBytes(of: digits(0), as: UInt64.self)
+        target.storeBytes(of: UInt32(truncatingIfNeeded: second), toByteOffset: 9, as: UInt32.self)
+        target.storeBytes(of: UInt32(second >> 32), toByteOffset: 14, as: UInt32.self)
+        target.storeBytes(of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
+        target.storeBytes(of: UInt32(third >> 32), toByteOffset: 24, as: UInt32.self)
+        target.storeBytes(of: digits(12), toByteOffset: 28, as: UInt64.self)
+        for offset in [8, 13, 18, 23] {
+            target.storeBytes(of: dash, toByteOffset: offset, as: UInt8.self)
         }
     }
 
@@ -73,5 +78,19 @@ extension UUID {
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
         }
+    }
+}
+
+extension UInt32 {
+    /// The upper-case hexadecimal digits of four bytes, the lowest byte's first, in the order of memory.
+    fileprivate var hexDigits: UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var halves = UInt64(self)
+        halves = (halves | halves << 16) & 0x0000_FFFF_0000_FFFF
+        halves = (halves | halves << 8) & 0x00FF_00FF_00FF_00FF
+        halves = ((halves >> 4) | (halves << 8)) & (ones &* 15)
+        // From 10 on the digits are letters, 7 characters further on.
+        let areLetters = ((halves &+ ones &* 6) >> 4) & ones
+        return halves &+ ones &* 0x30 &+ areLetters &* 7
     }
 }

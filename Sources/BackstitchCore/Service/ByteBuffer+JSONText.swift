@@ -1,0 +1,219 @@
+import Foundation
+
+/// JSON (RFC 8259), written into a buffer that is used again.
+extension ByteBuffer {
+    private static let hexDigits: StaticString = "0123456789ABCDEF"
+    /// Copies of eight bytes at once may end behind what is copied by fewer than so many.
+    private static let slack = 8
+
+    // MARK: Text
+
+    /// Appends text in quotes. What is no UTF-8 is repaired.
+    package mutating func append(jsonText bytes: UnsafeRawBufferPointer) {
+        if appendPlain(bytes) { return }
+        append(UInt8(ascii: "\""))
+        if (try? UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)) != nil {
+            append(escaping: bytes)
+        } else {
+            var text = String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    package mutating func append(jsonText text: String) {
+        var text = text
+        text.withUTF8 { append(jsonText: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Appends text in quotes if it is UTF-8 without characters that JSON escapes; nothing if not.
+    ///
+    /// Eight bytes are copied at once, and looked at in passing.
+    private mutating func appendPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (size, before) = (bytes.count, count)
+        let target = extend(by: size + 2 + Self.slack)
+        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        var offset = 0
+        while offset < size {
+            let word = bytes.word(at: offset)
+            target.storeBytes(of: word, toByteOffset: offset + 1, as: UInt64.self)
+            let marks = word.jsonMarks
+            guard marks != 0 else {
+                offset += 8
+                continue
+            }
+            offset += marks.trailingZeroBitCount / 8
+            let length = bytes.lengthOfCharacter(beyondASCIIAt: offset)
+            guard length > 0 else {
+                truncate(to: before)
+                return false
+            }
+            for index in offset..<(offset + length) {
+                target.storeBytes(of: bytes[index], toByteOffset: index + 1, as: UInt8.self)
+            }
+            offset += length
+        }
+        target.storeBytes(of: UInt8(ascii: "\""), toByteOffset: size + 1, as: UInt8.self)
+        truncate(to: before + size + 2)
+        return true
+    }
+
+    /// Appends runs of bytes that mean themselves as they are.
+    private mutating func append(escaping bytes: UnsafeRawBufferPointer) {
+        var start = 0
+        for (index, byte) in bytes.enumerated() where byte.isEscapedInJSON {
+            append(bytes.part(start..<index))
+            append(escaped: byte)
+            start = index + 1
+        }
+        append(bytes.part(start..<bytes.count))
+    }
+
+    private mutating func append(escaped byte: UInt8) {
+        if byte >= 0x20 {
+            append(UInt8(ascii: "\\"))
+            append(byte)
+        } else {
+            append(utf8: "\\u00")
+            append(Self.hexDigits.utf8Start[Int(byte >> 4)])
+            append(Self.hexDigits.utf8Start[Int(byte & 15)])
+        }
+    }
+
+    /// Appends a record name in quotes, as ``RecordName/description`` spells it.
+    package mutating func append(json name: RecordName) {
+        guard case .uuid(let uuid) = name else {
+            append(jsonText: name.description)
+            return
+        }
+        withUnsafeBytes(of: uuid.uuid) { append(jsonUUID: $0) }
+    }
+
+    /// Appends a record name in quotes, whose stored key starts the bytes.
+    ///
+    /// - Returns: false if no key does; then nothing was appended.
+    package mutating func append(jsonNameOf key: UnsafeRawBufferPointer) -> Bool {
+        guard key.count >= 18, key[1] == 0 else {
+            guard let name = RecordKey(reading: key)?.name else { return false }
+            append(json: name)
+            return true
+        }
+        append(jsonUUID: key.part(2..<18))
+        return true
+    }
+
+    private mutating func append(jsonUUID bytes: UnsafeRawBufferPointer) {
+        let target = extend(by: UUID.textByteCount + 2)
+        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        target.storeBytes(
+            of: UInt8(ascii: "\""), toByteOffset: UUID.textByteCount + 1, as: UInt8.self)
+        UUID.writeText(of: bytes, to: target + 1)
+    }
+
+    // MARK: Numbers
+
+    package mutating func append(decimal number: Int64) {
+        let before = count
+        // The least number has 19 digits and a sign.
+        var target = extend(by: 20 + Self.slack)
+        if number < 0 {
+            target.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
+            target += 1
+        }
+        truncate(to: target - base + Self.write(number.magnitude, to: target))
+        assert(count > before)
+    }
+
+    /// Writes digits and returns how many; up to 7 bytes more are overwritten.
+    private static func write(_ number: UInt64, to target: UnsafeMutableRawPointer) -> Int {
+        let zeros: UInt64 = 0x3030_3030_3030_3030
+        guard number >= 100_000_000 else {
+            let digits = number.eightDigits
+            let leading = min(digits.trailingZeroBitCount / 8, 7)
+            target.storeBytes(of: (digits | zeros) >> UInt64(8 * leading), as: UInt64.self)
+            return 8 - leading
+        }
+        let count = write(number / 100_000_000, to: target)
+        target.storeBytes(
+            of: (number % 100_000_000).eightDigits | zeros, toByteOffset: count, as: UInt64.self)
+        return count + 8
+    }
+
+    /// Appends a number as Swift describes it: by the shortest decimal to which it is the nearest.
+    package mutating func append(number: Double) {
+        let hundredths = number * 100 + (number < 0 ? -0.5 : 0.5)
+        // A decimal of at most 15 digits has a number of its own, so one with two places is the shortest.
+        guard abs(hundredths) < 1e15, abs(hundredths) >= 1,
+            Double(Int64(hundredths)) / 100 == number
+        else { return append(utf8: "\(number)") }
+        let (whole, rest) = (Int64(hundredths).magnitude).quotientAndRemainder(dividingBy: 100)
+        if number < 0 { append(UInt8(ascii: "-")) }
+        append(decimal: Int64(whole))
+        append(UInt8(ascii: "."))
+        append(UInt8(ascii: "0") + UInt8(rest / 10))
+        if rest % 10 != 0 { append(UInt8(ascii: "0") + UInt8(rest % 10)) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Eight bytes from an offset on, the first one lowest, with spaces behind the end.
+    fileprivate func word(at offset: Int) -> UInt64 {
+        let rest = count - offset
+        if rest >= 8 { return loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        var word: UInt64 = 0x2020_2020_2020_2020
+        for index in (offset..<count).reversed() { word = word << 8 | UInt64(self[index]) }
+        return word
+    }
+
+    /// How many bytes a character has that is no ASCII; 0 if there is none.
+    fileprivate func lengthOfCharacter(beyondASCIIAt offset: Int) -> Int {
+        func follow(_ first: ClosedRange<UInt8>, count: Int) -> Bool {
+            offset + count < self.count && first.contains(self[offset + 1])
+                && (count < 2 || self[offset + 2] & 0xC0 == 0x80)
+                && (count < 3 || self[offset + 3] & 0xC0 == 0x80)
+        }
+        switch self[offset] {
+        case 0xC2...0xDF: return follow(0x80...0xBF, count: 1) ? 2 : 0
+        case 0xE0: return follow(0xA0...0xBF, count: 2) ? 3 : 0
+        case 0xED: return follow(0x80...0x9F, count: 2) ? 3 : 0
+        case 0xE1...0xEF: return follow(0x80...0xBF, count: 2) ? 3 : 0
+        case 0xF0: return follow(0x90...0xBF, count: 3) ? 4 : 0
+        case 0xF1...0xF3: return follow(0x80...0xBF, count: 3) ? 4 : 0
+        case 0xF4: return follow(0x80...0x8F, count: 3) ? 4 : 0
+        default: return 0
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether JSON has another spelling for the character in texts.
+    fileprivate var isEscapedInJSON: Bool { self < 0x20 || self == 0x22 || self == 0x5C }
+}
+
+extension UInt64 {
+    /// The highest bit of the lowest byte that is a quote, a backslash, a control character or no ASCII; maybe bits of
+    /// bytes above it. Zero if there is none.
+    ///
+    /// A byte is below a bound if subtracting it borrows from the byte's highest bit, which no ASCII has
+    /// set. Bytes above one that borrows tell nothing.
+    fileprivate var jsonMarks: UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let (quotes, backslashes) = (self ^ (ones &* 0x22), self ^ (ones &* 0x5C))
+        let below = (self &- ones &* 0x20) & ~self
+        let equal =
+            ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
+        return (below | equal | self) & (ones << 7)
+    }
+
+    /// The eight decimal digits of a number below 100,000,000, a byte each, the first one lowest.
+    ///
+    /// It is cut in halves three times, all halves at once; the divisions are multiplications that are
+    /// exact for such numbers.
+    fileprivate var eightDigits: UInt64 {
+        let fours = self / 10_000 | (self % 10_000) << 32
+        let hundreds = ((fours &* 10_486) >> 20) & 0x0000_007F_0000_007F
+        let twos = hundreds | (fours &- hundreds &* 100) << 16
+        let tens = ((twos &* 103) >> 10) & 0x000F_000F_000F_000F
+        return tens | (twos &- tens &* 10) << 8
+    }
+}
