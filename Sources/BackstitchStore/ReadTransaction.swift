@@ -17,7 +17,7 @@ public struct ReadTransaction: RecordReading, ~Copyable {
 }
 
 extension TableReader {
-    /// Reads a record as its Swift type; nil if there is none.
+    /// Reads a record as its Swift type; nil if it does not exist.
     @inlinable
     package func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model?
     {

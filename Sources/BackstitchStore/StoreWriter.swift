@@ -207,7 +207,7 @@ final class StoreWriter: Sendable {
         return compaction
     }
 
-    /// Gives some free pages back behind a commit, if its pace says so; on the writer thread.
+    /// Gives some free pages back after a commit, if its pace says so; on the writer thread.
     ///
     /// A failure ends it until the store is opened again: what was written is not affected, and
     /// ``Store/compact(_:progress:)`` tells of it.

@@ -70,7 +70,7 @@ final class SyncLeaseHolder: Sendable {
 
 /// The right of one engine to exchange the records of a store.
 ///
-/// Whoever has it keeps it until its last request has ended, so that no two processes have requests
+/// Its holder keeps it until its last request has ended, so that no two processes have requests
 /// under way. When it is released it is given back.
 package final class SyncTurn: Sendable {
     fileprivate let holder: SyncLeaseHolder

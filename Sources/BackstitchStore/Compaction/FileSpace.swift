@@ -12,7 +12,7 @@ package struct SpaceRelease: Sendable {
     /// Whether it went on to the end; otherwise its task was cancelled.
     package var isComplete = true
 
-    /// Adds another one that came behind.
+    /// Adds a release that came after this one.
     fileprivate mutating func add(_ more: SpaceRelease) {
         bytes += more.bytes
         isComplete = more.isComplete

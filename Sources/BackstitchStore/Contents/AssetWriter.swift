@@ -3,7 +3,7 @@ import BackstitchLog
 public import Foundation
 import Glibc
 
-/// Takes the content of a file in parts, so that its size costs no memory.
+/// Takes the content of a file in parts, so memory use does not grow with its size.
 public final class AssetWriter {
     private let folder: ContentFolder
     private var file: (path: String, descriptor: Int32)?

@@ -98,7 +98,7 @@ struct DataMigrationRun {
         }
     }
 
-    /// Notes up to which record a migration goes: what it inserts behind that is not visited, so that it
+    /// Notes up to which record a migration goes: records that it inserts with later keys are not visited, so it
     /// comes to an end.
     ///
     /// - Returns: whether there is any record.

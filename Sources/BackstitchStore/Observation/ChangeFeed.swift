@@ -7,21 +7,21 @@ import Threading
 /// Delivers the changes of some files to those who wait for them: what this process wrote, and what
 /// other processes did, all in the order of the log and each once.
 ///
-/// This process's changes come from whoever writes, right after the commit. Those of other
+/// This process's changes come from its writer, right after the commit. Those of other
 /// processes are read from the log, when the system says that the file was written to. Nothing is
-/// read while nobody waits.
+/// read while no stream is open.
 final class ChangeFeed: Sendable {
     private let mailboxes = Mailboxes()
     private let databases: Databases
     private let catalog: CatalogState
     /// Open handles by the number of their store.
     private let environments = Locked<[Int: Environment]>([:])
-    /// Whether there is anybody to deliver to, and how far that came: one state, so that nobody can
+    /// Whether there is a stream to deliver to, and how far that came: one state, so that none can
     /// begin to wait while the last one ends.
     private struct State {
         /// The mailboxes that are open or about to be.
         var users = 0
-        /// The last operation that was delivered; nil while nobody waits.
+        /// The last operation that was delivered; nil while no stream is open.
         var delivered: UInt64?
         var watch: CommitWatch?
     }
@@ -121,7 +121,7 @@ final class ChangeFeed: Sendable {
         state.withLock { $0.watch = watch }
     }
 
-    /// Ends it all behind the last stream.
+    /// Ends it all after the last stream.
     private func leave() {
         Interleaving.point("a stream ends")
         let watch = state.withLock { state -> CommitWatch? in
@@ -135,7 +135,7 @@ final class ChangeFeed: Sendable {
         withExtendedLifetime(watch) {}
     }
 
-    /// Delivers what the log has behind what was delivered.
+    /// Delivers what the log has after what was delivered.
     private func deliverLogged(before end: UInt64 = .max) {
         let open = environments.withLock { Array($0.values) }
         for environment in open {

@@ -37,7 +37,7 @@ final class Mailboxes: Sendable {
 
     /// A mailbox that gets everything from now on; an ended one if the store is closed.
     ///
-    /// - Parameter onEnd: Called when nobody reads from it any more.
+    /// - Parameter onEnd: Called when it is not read any more.
     func open(
         for store: Int, onEnd: @escaping @Sendable () -> Void = {}
     ) -> ChangeMailbox {

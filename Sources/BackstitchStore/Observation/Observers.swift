@@ -13,7 +13,7 @@ final class Observers: Sendable {
         case due
         /// It reads.
         case reading
-        /// Its read is in the index, with or without somebody who waits for the next.
+        /// Its read is in the index, with or without a caller that waits for the next.
         case current(CheckedContinuation<Bool, Never>?)
         /// The store was closed, or the task of the observer cancelled.
         case ended

@@ -20,7 +20,7 @@ struct StoreFiles {
     /// to see that it has to be migrated.
     private static let attemptsMax = 40
     private static let millisecondsBetween = 50
-    /// Held by whoever migrates, so that stores of this process do it one after another.
+    /// Held by the store that migrates, so that stores of this process do it one after another.
     private static let turn = NSLock()
 
     /// Opens the environment; one of an older format is migrated first.

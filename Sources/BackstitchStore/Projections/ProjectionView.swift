@@ -36,7 +36,7 @@ extension ReadTransaction {
     /// - Parameter allowsBehind: Whether to accept an outdated view: one that was complete once,
     ///   but has failed or, though it is `inline`, lacks operations.
     /// - Throws: `unknownProjection` if no such view is stored; `projectionNotReady` while it is
-    ///   built, if it is `inline` and lacks more than a read takes in, or of another version;
+    ///   built, if it is `inline` and lacks more than a read applies, or of another version;
     ///   `projectionFailed` with the reason; `invalidQuery` in a read of a past state, of which there
     ///   are no views.
     public func view<Source: RecordProjection>(

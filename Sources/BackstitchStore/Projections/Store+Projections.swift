@@ -62,7 +62,7 @@ extension Store {
 }
 
 extension LogWriter {
-    /// Deletes the next entries of a view, and its state behind the last.
+    /// Deletes the next entries of a view, and its state after the last.
     ///
     /// - Returns: whether there are more.
     fileprivate func clearProjection(_ name: String) throws -> Bool {

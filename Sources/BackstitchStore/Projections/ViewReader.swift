@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchLog
 import LMDB
 
-/// Finds the entries of views, and takes in what they lack.
+/// Finds the entries of views, and applies the operations that they lack.
 struct ViewReader {
     let reader: TableReader
     let types: TypeTable
@@ -55,10 +55,10 @@ struct ViewReader {
             named: projection.name)
     }
 
-    /// The entries of a view with the operations that it lacks, which are taken in here and now, and in
-    /// memory: nobody is waited for, and the view is of the same moment as the records.
+    /// The entries of a view with the operations that it lacks, which are applied here and now, and in
+    /// memory: the read waits for no one, and the view is of the same moment as the records.
     ///
-    /// - Returns: nil if it lacks more than a read takes in.
+    /// - Returns: nil if it lacks more than a read applies.
     /// - Throws: `projectionFailed` if `apply` throws.
     private func caughtUpEntries(
         of projection: some RecordProjection, _ state: ProjectionState

@@ -11,7 +11,7 @@ extension Query {
         /// The number of records.
         public var count: Int { found.count }
 
-        /// The record that a reference leads to; nil if there is none.
+        /// The record that a reference leads to; nil if either does not exist.
         public subscript(_ id: EntityID<Model>?) -> Model? { id.flatMap { found[$0.key] } }
 
         /// Reads the record that a reference leads to, unless it is there.

@@ -5,7 +5,7 @@ import BackstitchLog
 struct ImportBatch: Sendable {
     /// The most lines of a transaction.
     static let linesMax = 2_000
-    /// The bytes of lines behind which a transaction is ended.
+    /// The bytes of lines after which a transaction is ended.
     static let bytesMax = 4 << 20
 
     private(set) var records: [(line: Int, record: RecordLine)] = []

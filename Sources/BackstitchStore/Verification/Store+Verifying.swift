@@ -71,7 +71,7 @@ private struct Verification {
 
     /// Fewer operations than these are applied sooner than other threads are woken.
     static let partedMin = 8_192
-    /// The most parts: whoever applies one reads the whole log.
+    /// The most parts: the worker of each reads the whole log.
     static let partsMax = 8
 
     /// Verifies a store.

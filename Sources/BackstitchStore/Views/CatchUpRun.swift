@@ -69,7 +69,7 @@ struct CatchUpRun {
         self.entries = entries
     }
 
-    /// Takes in a stored operation.
+    /// Applies a stored operation.
     ///
     /// - Returns: its clock.
     func take(

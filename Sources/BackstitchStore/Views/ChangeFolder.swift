@@ -15,7 +15,7 @@ struct ChangeFolder {
     private var bodies: [RecordPlace: [UInt8]] = [:]
     private var byteCount = 0
 
-    /// Goes on behind an operation; forgets if that is not the last one that was seen.
+    /// Goes on after an operation; forgets if that is not the last one that was seen.
     mutating func begin(after sequence: UInt64) {
         guard position != sequence else { return }
         position = sequence

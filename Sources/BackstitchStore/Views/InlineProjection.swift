@@ -2,7 +2,7 @@ import BackstitchCore
 import BackstitchLog
 import LMDB
 
-/// A projection that takes in the operations of a commit as they are appended.
+/// A projection that applies the operations of a commit as they are appended.
 struct InlineProjection {
     let registered: RegisteredProjection
     var state: ProjectionState
@@ -13,7 +13,7 @@ struct InlineProjection {
         self.state = state
     }
 
-    /// Takes in a change. If `apply` throws, the view stays as it was and stands still.
+    /// Applies a change. If `apply` throws, the view stays as it was and stops.
     ///
     /// - Throws: what LMDB does, which spoils the transaction.
     mutating func take(_ change: borrowing ProjectedChange, in reader: TableReader) throws {

@@ -42,7 +42,7 @@ final class ProjectionWriter {
         log.onAppend = { [unowned self] in try project($0) }
     }
 
-    /// The state of a projection that takes in what is appended; nil if it does not.
+    /// The state of a projection that applies what is appended; nil if it does not.
     func inlineState(of name: String) -> ProjectionState? {
         inline.first { $0.registered.name == name }?.state
     }
@@ -147,7 +147,7 @@ extension ProjectionWriter {
         return state
     }
 
-    /// Takes in what other programs wrote since a view was complete, so that it follows this commit in
+    /// Applies what other programs wrote since a view was complete, so that it follows this commit in
     /// its transaction. If they wrote more than one step of catching up takes, the background does.
     ///
     /// - Returns: whether anything was taken in.

@@ -135,7 +135,7 @@ package struct ViewEntries {
 
     private func bound(_ key: [UInt8]) -> [UInt8] { prefix + key }
 
-    /// What is behind all keys of the view.
+    /// The bound after all keys of the view.
     private var boundOfView: [UInt8] {
         slot < .max
             ? [Self.prefixByte, UInt8((slot + 1) >> 8), UInt8(truncatingIfNeeded: slot + 1)]
@@ -147,7 +147,7 @@ extension Cursor {
     /// The most bytes of a key of LMDB; a bound may be longer.
     private static let keyByteCountMax = ViewEntries.prefixByteCount + ViewKey.byteCountMax
 
-    /// Goes to the first key at or behind a bound.
+    /// Goes to the first key at or after a bound.
     fileprivate mutating func seek(from bound: [UInt8]) throws -> Bool {
         let cut = Array(bound.prefix(Self.keyByteCountMax))
         var isThere = try cut.withUnsafeBytes { try seek(atOrAfter: $0) }

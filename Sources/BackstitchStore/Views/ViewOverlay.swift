@@ -15,7 +15,7 @@ final class ViewOverlay {
 
     /// The changed entries; nil for one that is gone.
     private var values: [[UInt8]: Value?] = [:]
-    /// The keys of them in order; nil until somebody asks.
+    /// The keys of them in order; nil until first asked for.
     private var sorted: [[UInt8]]?
 
     init() {}

@@ -73,7 +73,7 @@ extension ViewReading where Self: ~Copyable {
 }
 
 extension ViewKey {
-    /// What is behind all keys that start with this one; nil if that is the end of the view.
+    /// The bound after all keys that start with this one; nil if that is the end of the view.
     package var end: [UInt8]? {
         var bytes = bytes
         while let last = bytes.popLast() {

@@ -115,7 +115,7 @@ private struct WriteInParts {
 }
 
 extension ReadTransaction {
-    /// The stored keys of an answer, one behind another, and their number.
+    /// The stored keys of an answer, one after another, and their number.
     fileprivate borrowing func storedKeys<Model: Entity>(
         of query: RecordQuery, _ type: Model.Type
     ) throws -> (keys: [UInt8], count: Int) {

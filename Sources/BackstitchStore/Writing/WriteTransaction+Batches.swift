@@ -125,7 +125,7 @@ extension WriteTransaction {
     }
 }
 
-/// Record keys one behind another, in 18 bytes each if the name is a UUID.
+/// Record keys one after another, in 18 bytes each if the name is a UUID.
 private struct StoredKeys: ~Copyable {
     private var data = ByteBuffer(capacity: 4096)
     private(set) var count = 0

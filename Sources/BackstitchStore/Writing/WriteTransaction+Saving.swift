@@ -15,7 +15,7 @@ extension WriteTransaction {
 
 extension WriteTransaction {
     /// Inserts the record, or updates it if it exists. Only changed attributes become an operation;
-    /// if nothing changed, there is none.
+    /// if nothing changed, it appends none.
     ///
     /// - Returns: what was done.
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then. The

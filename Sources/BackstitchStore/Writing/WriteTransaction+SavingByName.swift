@@ -3,7 +3,7 @@ import BackstitchLog
 
 extension WriteTransaction {
     /// Inserts a record without its Swift type, or updates it if it exists, as a save of the type
-    /// would. Only changed attributes become an operation; if nothing changed, there is none.
+    /// would. Only changed attributes become an operation; if nothing changed, it appends none.
     ///
     /// A declared attribute that is not among the values loses its value. Attributes that no schema
     /// declares keep their values unless they are among the values; they may hold any value. Values
