@@ -384,7 +384,7 @@ struct EngineMachine: Equatable, Sendable {
         end(round, .failed(StepFailure(CancellationError())), now: now)
     }
 
-    /// Waits for the end of whoever synchronises the store.
+    /// Tries again later, because another engine synchronises the store.
     private mutating func standBy(_ round: Round, now: Int64) {
         rest = .standby
         let due = goOn(.start, atMilliseconds: now + standbyMilliseconds)

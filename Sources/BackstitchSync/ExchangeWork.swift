@@ -7,7 +7,7 @@ final class ExchangeProgress {
     private(set) var report: SyncReport
     /// What was folded for the running pass.
     var outbox = Outbox()
-    /// Records of which only the first edits were refused, because the rest was behind the fold or came
+    /// Records of which only the first edits were refused, because the rest was after the fold or came
     /// meanwhile. They are pushed with all of them next.
     var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.

@@ -11,7 +11,7 @@ struct PushPass {
 
     /// Folds unsynced operations, and settles at once what adds up to nothing.
     ///
-    /// - Parameter continues: Whether the run of the log behind the last one is folded.
+    /// - Parameter continues: Whether the run of the log after the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
         let (progress, configuration) = (work.progress, work.scope.configuration)
         let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)

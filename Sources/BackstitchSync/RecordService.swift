@@ -41,7 +41,7 @@ public protocol RecordService: Sendable {
     /// Makes a zone; succeeds if it is there already.
     func createZone(_ zone: ZoneID) async throws(ServiceError)
 
-    /// Deletes a zone with all its records; fails with `zoneNotFound` if there is none.
+    /// Deletes a zone with all its records; fails with `zoneNotFound` if it does not exist.
     func deleteZone(_ zone: ZoneID) async throws(ServiceError)
 
     /// Subscribes to the changes of a zone; succeeds if the subscription is there already.
@@ -67,7 +67,7 @@ public protocol RecordService: Sendable {
     ) async throws(ServiceError) -> ServiceQueryPage
 
     /// Uploads the content of a file for one field of a record, and returns what the field is to be set
-    /// to. Nobody sees the content before a record with that value is saved, and the service drops it
+    /// to. No client sees the content before a record with that value is saved, and the service drops it
     /// if that takes too long (`assetMissing`, at the save).
     ///
     /// Reads the file in parts, so that its size costs no memory. Each call is safe to repeat; one for
@@ -87,7 +87,7 @@ public protocol RecordService: Sendable {
     ///
     /// - Parameters:
     ///   - address: What the earlier call told; nil if there was none. One that has ended does no harm.
-    ///   - began: Told what a later call can go on with, if the service takes parts. Whoever has it can
+    ///   - began: Told what a later call can go on with, if the service takes parts. Any holder of it can
     ///     send this file in the user's name until it ends.
     func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,

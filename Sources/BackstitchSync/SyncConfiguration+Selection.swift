@@ -58,7 +58,7 @@ extension SyncConfiguration {
 
         /// The selection for a store.
         ///
-        /// - Throws: `unknownEntity` if an entity is none of the store's.
+        /// - Throws: `unknownEntity` if an entity is not one of the store's.
         package func bound(to reader: TableReader) throws -> BoundSelection {
             var bound = BoundSelection()
             guard !isAll else { return bound }

@@ -2,7 +2,7 @@ package import BackstitchCore
 import BackstitchLog
 
 extension RecordMerger {
-    /// Takes in fields of a version that is known already, because earlier pulls did not ask for
+    /// Stores fields of a version that is known already, because earlier pulls did not ask for
     /// them. Any other version is left to the merge.
     ///
     /// Fields that the record lacks on the service stay as they are here, and so do the unsynced
@@ -26,7 +26,7 @@ extension RecordMerger {
                 rebase: isDirty ? now.map { .save($0) } ?? .delete : .nothing), key, table)
     }
 
-    /// Takes in a version of a record that could not be stored whole and can be by now.
+    /// Stores a version of a record that could not be stored whole and can be by now.
     package func completeAgain(_ record: ServiceRecord) throws -> MergeResult {
         try complete(record)
         return try merge(record)

@@ -7,7 +7,7 @@ import BackstitchLog
 /// day, and knows nothing of the delete. So a note in `meta` stands for it, until the record is there
 /// again: then the two versions meet as they would have met before.
 extension RecordMerger {
-    /// The delete of a record that the service never heard of; nil if there is none, or where the
+    /// The delete of a record that the service never heard of; nil if there is none, or if the
     /// log does not have it any more.
     private func unheardEnd(_ key: RecordKey, _ table: EntityTable) throws -> OperationStep? {
         guard let note = try log.noted(.unheard, key.name), note.count == 10,

@@ -14,7 +14,7 @@ package struct OutboxFolder {
 
     /// Folds unsynced operations per record, from the oldest on.
     ///
-    /// Stops behind the transaction in which the number of records reaches `recordsMax`, or their
+    /// Stops after the transaction in which the number of records reaches `recordsMax`, or their
     /// bytes half of `bytesMax`, so that records saved together are pushed together if they fit.
     /// Stops within a transaction if the bytes reach `bytesMax`; one record is folded whatever its
     /// size. What these records' later operations change goes along with them while the bytes allow

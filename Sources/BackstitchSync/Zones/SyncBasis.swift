@@ -6,7 +6,7 @@ package import BackstitchStore
 ///
 /// A request may be answered after its engine was stopped and another one went on, after another
 /// process took over, or after the application began anew. Its reply is then about a state that is no
-/// more: a page would move the token past records that nobody has seen, and a full fetch would end
+/// more: a page would move the token past records that this store has not seen, and a full fetch would end
 /// them as missing. What such a reply told is asked again.
 package struct SyncBasis: Sendable {
     /// The store is not as it was when the request was made; nothing was stored.

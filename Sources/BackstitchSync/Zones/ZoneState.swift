@@ -6,7 +6,7 @@ import LMDB
 /// How far a zone's synchronisation has come; kept in the store, in the same transaction as what it
 /// speaks of.
 package struct ZoneState: Hashable, Sendable, Codable {
-    /// Why pushing and pulling stand still until somebody decides.
+    /// Why pushing and pulling stand still until the application decides.
     package enum Suspension: String, Hashable, Sendable, Codable {
         case zoneDeletedByUser
         case zonePurged
@@ -24,7 +24,7 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var isFullFetch = false
     /// The fields that pulls have asked for so far, in order; nil is all of them.
     package var fetchedFields: [String]?
-    /// Whether the full fetch takes in fields that were not asked for before.
+    /// Whether the full fetch stores fields that were not asked for before.
     package var isCompleting: Bool?
     /// The entities that were exchanged so far, in order; nil is all of them.
     package var exchangedEntities: [String]?
