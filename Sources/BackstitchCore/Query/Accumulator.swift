@@ -97,7 +97,7 @@ final class Accumulator {
         (function != .sum && function != .average) || attribute?.type != .decimal
     }
 
-    /// Takes in what another one has of rows that come after its own.
+    /// Adds the results of another one, whose rows come after its own.
     func add(_ later: Accumulator) {
         integers += later.integers
         nonfinite += later.nonfinite
@@ -150,7 +150,7 @@ final class Accumulator {
         }
     }
 
-    /// Rounded once, so that it is the same in whatever order rows were taken in.
+    /// Rounded once, so that it is the same in whatever order rows were added.
     private var doublesSum: Double { nonfinite == 0 ? doubles?.double ?? 0 : nonfinite }
 
     private static func inexact(_ attribute: AttributeBinding) -> QueryError {

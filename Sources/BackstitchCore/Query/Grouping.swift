@@ -68,7 +68,7 @@ struct Grouping {
         }
     }
 
-    /// Takes in what another one has of rows that come after its own. Needs two that are divisible.
+    /// Adds the results of another one, whose rows come after its own. Needs two that are divisible.
     func add(_ later: Grouping) {
         for (own, other) in zip(groups[0].accumulators, later.groups[0].accumulators) {
             own.add(other)

@@ -11,7 +11,7 @@ package struct QueryScan: Sendable {
 extension QueryExecutor {
     /// Visits what some rows of an entity have of a query's answer, in its order.
     ///
-    /// For answers that need a look at every row: whoever asks for part after part shows at once what
+    /// For answers that need a look at every row: a caller that asks for part after part shows at once what
     /// there is, knows how far it is, and can stop. The first of all parts' records are the first of the
     /// answer. Offset and limit of the query don't count.
     ///

@@ -97,7 +97,7 @@ extension QueryPlanner {
         return attribute
     }
 
-    /// The read of an index over several attributes: behind the attributes that have to have one value, that of
+    /// The read of an index over several attributes: after the attributes that have to have one value, that of
     /// the next one. Nil if no condition is about the first attribute.
     private func compound(_ index: IndexBinding) -> Candidate? {
         var positions: [Int] = []

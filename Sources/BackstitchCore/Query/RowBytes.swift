@@ -3,7 +3,7 @@
 package struct RowBytes {
     package let key: UnsafeRawBufferPointer
     package let fields: PackedFields
-    /// What else conditions may read; whoever runs them keeps it.
+    /// What else conditions may read; the caller that runs them keeps it.
     let context: Unmanaged<RowContext>?
 
     package init(key: UnsafeRawBufferPointer, fields: PackedFields) {
@@ -40,7 +40,7 @@ package struct RowBytes {
         return nil
     }
 
-    /// The value that begins at a place behind the directory; nil for null.
+    /// The value that begins at a place after the directory; nil for null.
     @inline(__always)
     private func value(
         at place: Int, _ start: UnsafeRawPointer

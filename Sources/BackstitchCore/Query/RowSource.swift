@@ -3,7 +3,7 @@
 /// Bytes that a closure gets are valid only inside it. A closure returns whether to go on; an error
 /// that it throws ends the visit and is passed on. A visit may call the source again.
 package protocol RowSource: ~Copyable {
-    /// What notes the reads; nil if nobody wants to know.
+    /// What notes the reads; nil if the caller does not need them.
     var footprint: ReadFootprint? { get }
 
     /// Visits the rows of an entity whose stored record keys are within a range, in their order.

@@ -4,7 +4,7 @@ final class SortedBytes: Sendable {
     private let ends: [Int]
     /// How many bytes all members begin with alike.
     private let sharedCount: Int
-    /// The eight bytes of each member behind those, as a number that sorts as they do.
+    /// The eight bytes of each member after those, as a number that sorts as they do.
     private let leads: [UInt64]
 
     init(_ members: [[UInt8]]) {

@@ -9,7 +9,7 @@ package enum Derivation: Hashable, Sendable {
     /// The beginning of the day, week, month or year of a date.
     case period(CalendarPeriod)
 
-    /// The derivation that the words in front of and behind an attribute's name spell; nil for other words.
+    /// The derivation that the words before and after an attribute's name stand for; nil for other words.
     init?(_ function: Substring, arguments: [Substring]) {
         if function == "fold", arguments.isEmpty {
             self = .folded
@@ -66,7 +66,7 @@ extension AttributeBinding {
 }
 
 extension EntityBinding {
-    /// The derived attribute of a name such as `fold(name)`; nil if the name is none of that kind.
+    /// The derived attribute of a name such as `fold(name)`; nil if the name is not of that kind.
     func derivedAttribute(named name: String) throws(QueryError) -> AttributeBinding? {
         guard name.last == ")", let start = name.firstIndex(of: "(") else { return nil }
         let inside = name[name.index(after: start)...].dropLast()

@@ -61,7 +61,7 @@ package struct AttributeBinding: Hashable, Sendable {
     }
 }
 
-/// Where an index has the values of an attribute: behind those of others that are the same in all entries
+/// Where an index has the values of an attribute: after those of others that are the same in all entries
 /// that are read.
 package struct IndexPlace: Hashable, Sendable {
     /// The number of the index in its entity.
