@@ -11,7 +11,7 @@ struct TextOccurrences {
     private var text = 0
     private var last = -1
 
-    /// Adds a place behind those that were added.
+    /// Adds a place after those that were added.
     mutating func append(_ place: Int, inText text: Int) {
         if text != self.text {
             (self.text, last) = (text, -1)

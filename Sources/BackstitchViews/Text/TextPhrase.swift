@@ -32,7 +32,7 @@ extension TextQuery.Node {
     }
 }
 
-/// Finds the records in which the words of a phrase stand one behind the other.
+/// Finds the records in which the words of a phrase stand one after the other.
 ///
 /// The places of the rarest words are not known before they are read, so all words are read whole, each
 /// in the order of the records.

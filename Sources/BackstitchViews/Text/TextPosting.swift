@@ -15,14 +15,14 @@ import BackstitchStore
 /// and an entity has two, in front of all words: a zero, the entity, and 0 for the number of its records
 /// that have words, 1 for the number of their words.
 struct TextPosting: Hashable {
-    /// The bytes behind the word and the zero.
+    /// The bytes after the word and the zero.
     let bytes: [UInt8]
 
     init(entity: EntityNumber, record: RecordKey) {
         bytes = Self.prefix(of: entity) + record.bytes
     }
 
-    /// Reads the end of a key, behind the word.
+    /// Reads the end of a key, after the word.
     init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
     static func prefix(of entity: EntityNumber) -> [UInt8] {

@@ -3,9 +3,9 @@ import BackstitchCore
 /// Records in the order of the index, each with a number: how often something occurs in it, or what
 /// it counts in the ranking.
 ///
-/// The keys lie one behind the other in one buffer: a list of a frequent word has 100,000 of them.
+/// The keys lie one after the other in one buffer: a list of a frequent word has 100,000 of them.
 struct TextPostings {
-    /// What a key is in the index, behind the word and the zero.
+    /// What a key has in the index after the word and the zero.
     private(set) var keys: [UInt8] = []
     private(set) var ends: [Int] = []
     var numbers: [Double] = []

@@ -1,11 +1,11 @@
 /// What a text search asks for: words, phrases, and combinations of them.
 ///
-/// It can be what somebody typed, and any text is a query:
+/// It can be what a user typed, and any text is a query:
 ///
 /// | typed | finds records with |
 /// |---|---|
 /// | `ada lov` | `ada`, and a word that begins with `lov` |
-/// | `"analytical engine"` | these words, one behind the other in one text |
+/// | `"analytical engine"` | these words, one after the other in one text |
 /// | `ada OR grace` | either; what stands side by side binds closer than `OR` |
 /// | `ada -byron` | `ada`, but not `byron` |
 /// | `program* ada` | a word that begins with `program`, and `ada` |
@@ -26,7 +26,7 @@ public struct TextQuery: Sendable {
 
     private init(root: Node?) { self.root = root }
 
-    /// What somebody typed.
+    /// What the user typed.
     ///
     /// - Parameter prefixes: Which words match every word that begins with them; a word in quotation
     ///   marks never does.
@@ -58,7 +58,7 @@ public struct TextQuery: Sendable {
 }
 
 extension TextQuery: ExpressibleByStringInterpolation {
-    /// What somebody typed, the last word of which may be the beginning of one.
+    /// What the user typed, the last word of which may be the beginning of one.
     public init(stringLiteral text: String) { self.init(text) }
 }
 
@@ -104,7 +104,7 @@ extension TextQuery.Node {
     }
 }
 
-/// Reads what somebody typed; it never fails.
+/// Reads what the user typed; it never fails.
 struct TextQueryParser {
     /// What is between blanks, or between quotation marks.
     private struct Chunk {

@@ -6,7 +6,7 @@ public struct TextSnippet: Hashable, Sendable {
     public let matches: [Range<String.Index>]
     /// Whether the text has words before the part.
     public let isCutBefore: Bool
-    /// Whether the text has words behind the part.
+    /// Whether the text has words after the part.
     public let isCutAfter: Bool
 
     /// The part with most of the words that were asked for, the first of equal ones.
@@ -95,7 +95,7 @@ public struct TextSnippet: Hashable, Sendable {
             widen(to: wordCount)
         }
 
-        /// Lets the part begin some words before its first match, and fills it up behind.
+        /// Lets the part begin some words before its first match, and fills it up after.
         private mutating func widen(to wordCount: Int) {
             guard let first = words[range].firstIndex(where: { $0.phrase != nil }),
                 let last = words[range].lastIndex(where: { $0.phrase != nil })

@@ -12,7 +12,7 @@ public struct GroupTotals<Group: AttributeValue, Number: SummableValue>: Sendabl
     public let numbers: Int
     /// The exact sum, rounded once if it is a double.
     public let sum: Number._Sum
-    /// The mean of the numbers; nil if there is none.
+    /// The mean of the numbers; nil if there are no numbers.
     public let average: Number._Average?
 }
 

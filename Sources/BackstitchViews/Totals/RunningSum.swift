@@ -89,7 +89,7 @@ enum RunningSum: Equatable {
         }
     }
 
-    /// Reads a stored value; nil if it is none of the type.
+    /// Reads a stored value; nil if it is not of the type.
     init?(_ stored: RecordValue, of type: AttributeType) {
         switch (stored, RunningSum(of: type)) {
         case (.bytes(let bytes), .integers) where bytes.count == 16:
