@@ -73,7 +73,7 @@ extension CloudKitConfiguration {
         return nil
     }
 
-    /// What to do about an address that is none of a service.
+    /// What to do about an address that is not one of a service.
     package static func violation(ofAddress text: String) -> String {
         "The address of the service is '\(text)'. Give it as https://, the host and, if "
             + "it is not 443, the port."

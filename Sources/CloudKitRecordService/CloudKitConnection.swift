@@ -45,7 +45,7 @@ final class CloudKitConnection: Sendable {
         }
     }
 
-    /// Whether nobody on the way reads what is sent to an address: by encryption, or because there is no
+    /// Whether no one on the way can read what is sent to an address: by encryption, or because there is no
     /// way.
     static func isConfidential(_ url: String) -> Bool {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {

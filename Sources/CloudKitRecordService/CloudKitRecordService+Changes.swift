@@ -30,7 +30,7 @@ extension CloudKitRecordService {
         return page
     }
 
-    /// A zone's name for the engine: in the user's own database nobody else owns zones.
+    /// A zone's name for the engine: in the user's own database all zones are the user's.
     func zoneID(_ id: WireZoneID) -> ZoneID {
         ZoneID(id.zoneName, ownerName: database == .shared ? id.ownerRecordName : nil)
     }

@@ -78,7 +78,7 @@ struct ModifyBatch {
     /// Completes the failures of a record by what the service has of it.
     ///
     /// A service has one code for a user whose space is used up and for a record that is too large.
-    /// The latter concerns no other record, so that it is told as `limitExceeded`.
+    /// The latter concerns no other record, so it is reported as `limitExceeded`.
     mutating func complete(_ name: String, with record: WireRecord, recordBytesMax: Int)
         throws(ServiceError)
     {

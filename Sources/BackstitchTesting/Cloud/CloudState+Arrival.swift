@@ -1,7 +1,7 @@
 import BackstitchCore
 
 extension CloudState {
-    /// Takes in a request: carries out what is late, does what the faults want, and answers.
+    /// Receives a request: carries out what is late, does what the faults want, and answers.
     mutating func arrive(
         _ request: ServiceRequest, from caller: Caller, info: RequestInfo,
         faults: inout RequestFaults

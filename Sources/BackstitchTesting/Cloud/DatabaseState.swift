@@ -51,7 +51,7 @@ struct DatabaseState: Sendable {
         }
     }
 
-    /// Ends a zone; false if there is none.
+    /// Ends a zone; false if it does not exist.
     mutating func end(_ zone: ZoneID, error: ServiceError.Code) -> Bool {
         guard zones.removeValue(forKey: zone) != nil else { return false }
         sequence += 1

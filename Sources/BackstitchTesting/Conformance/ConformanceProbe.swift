@@ -95,7 +95,7 @@ final class ConformanceProbe {
         }
     }
 
-    /// The record as the service has it, nil if there is none.
+    /// The record as the service has it; nil if it does not exist.
     func record(_ name: String) async throws(ServiceError) -> ServiceRecord? {
         switch try await service.lookUpRecords([name], in: zone).first {
         case .found(let record)?: return record
