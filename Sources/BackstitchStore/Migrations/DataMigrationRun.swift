@@ -98,8 +98,8 @@ struct DataMigrationRun {
         }
     }
 
-    /// Notes up to which record a migration goes: records that it inserts with later keys are not visited, so it
-    /// comes to an end.
+    /// Notes up to which record a migration goes: records that it inserts with later keys are not
+    /// visited, so it comes to an end.
     ///
     /// - Returns: whether there is any record.
     @discardableResult
