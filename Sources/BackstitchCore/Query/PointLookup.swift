@@ -10,7 +10,6 @@ package struct PointLookup {
     package let value: RecordValue
     /// How texts are compared.
     package var comparison = TextComparison.exact
-
 }
 
 extension EntityBinding {

@@ -113,7 +113,6 @@ extension ByteBuffer {
     // MARK: Numbers
 
     package mutating func append(decimal number: Int64) {
-        let before = count
         // The least number has 19 digits and a sign.
         var target = extend(by: 20 + Self.slack)
         if number < 0 {
@@ -121,7 +120,6 @@ extension ByteBuffer {
             target += 1
         }
         truncate(to: target - base + Self.write(number.magnitude, to: target))
-        assert(count > before)
     }
 
     /// Writes digits and returns how many; up to 7 bytes more are overwritten.
