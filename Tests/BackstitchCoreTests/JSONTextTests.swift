@@ -27,6 +27,13 @@ import Testing
         return Array((json + "\"]").utf8)
     }
 
+    /// The name that a stored key spells; nil if it spells none, and then nothing is written.
+    private static func name(of key: UnsafeRawBufferPointer) -> [UInt8]? {
+        var isName = false
+        let json = written { isName = $0.append(jsonNameOf: key) }
+        return isName || json != Array("[]".utf8) ? json : nil
+    }
+
     /// Bytes of texts: ASCII, letters beyond it, what JSON escapes, and broken characters.
     private static func bytes(_ generator: inout SeededGenerator) -> [UInt8] {
         let broken: [[UInt8]] = [
@@ -106,14 +113,17 @@ import Testing
         }
         for number in numbers {
             let json = Self.written { $0.append(decimal: number) }
-            #expect(json == Array("[\(number)]".utf8))
+            guard json != Array("[\(number)]".utf8) else { continue }
+            Issue.record("\(number) is written as \(String(decoding: json, as: UTF8.self))")
+            return
         }
     }
 
     @Test func `numbers with fractions are described as Swift does`() {
         var generator = SeededGenerator(seed: 4)
         var numbers: [Double] = [
-            0, -0.0, .nan, .infinity, -.infinity, .greatestFiniteMagnitude, .leastNonzeroMagnitude,
+            0, -0.0, .nan, .infinity, -.infinity, Double.greatestFiniteMagnitude,
+            Double.leastNonzeroMagnitude,
             0.01, 0.005, 0.015, 1e13, 1e15, 1e16, 9_999_999_999_999.99, 1.005, 0.1 + 0.2,
         ]
         for _ in 0..<20_000 {
@@ -141,16 +151,13 @@ import Testing
             #expect(Self.written { $0.append(json: RecordName(uuid.uuidString)) } == json)
             let key = RecordKey(.uuid(uuid)).bytes
             key.withUnsafeBytes { key in
-                #expect(Self.written { #expect($0.append(jsonNameOf: key)) } == json)
-                let short = UnsafeRawBufferPointer(rebasing: key[..<(key.count - 1)])
-                #expect(Self.written { #expect(!$0.append(jsonNameOf: short)) } == Array("[]".utf8))
+                #expect(Self.name(of: key) == json)
+                #expect(Self.name(of: UnsafeRawBufferPointer(rebasing: key.dropLast())) == nil)
             }
         }
         let key = RecordKey(.text("a \"name\" é")).bytes
         key.withUnsafeBytes { key in
-            #expect(
-                Self.written { #expect($0.append(jsonNameOf: key)) }
-                    == Self.expected("a \"name\" é"))
+            #expect(Self.name(of: key) == Self.expected("a \"name\" é"))
         }
     }
 }

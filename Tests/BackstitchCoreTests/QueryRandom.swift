@@ -18,6 +18,8 @@ struct SeededGenerator: RandomNumberGenerator {
 
     mutating func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &self) < share }
 
+    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+
     mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: 0..<elements.count, using: &self)]
     }

@@ -41,7 +41,7 @@ import Testing
                         \Self.note: 2,
                     ]
 
-                    private static func decode(
+                    @inline(__always) private static func decode(
                         id: Backstitch.EntityID<Self>, fields: inout Backstitch._FieldReader
                     ) throws -> Self {
                         try Self(

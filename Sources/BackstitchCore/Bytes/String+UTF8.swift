@@ -33,24 +33,31 @@ extension UnsafeRawBufferPointer {
                 continue
             }
             isASCII = false
-            guard let length = characterLength(at: at) else { return nil }
+            guard let length = lengthOfCharacter(beyondASCIIAt: at) else { return nil }
             at += length
         }
         return isASCII
     }
 
     /// How many bytes spell the character other than ASCII at an offset; nil if they spell none.
-    private func characterLength(at offset: Int) -> Int? {
-        let first = UInt32(self[offset])
-        let length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
-        guard first >= 0xC2, first < 0xF5, offset + length <= count else { return nil }
-        var scalar = first & (0x7F >> UInt32(length))
-        for at in offset + 1..<offset + length {
-            guard self[at] & 0xC0 == 0x80 else { return nil }
-            scalar = scalar << 6 | UInt32(self[at] & 0x3F)
+    package func lengthOfCharacter(beyondASCIIAt offset: Int) -> Int? {
+        func length(_ count: Int, second: ClosedRange<UInt8> = 0x80...0xBF) -> Int? {
+            let isWhole =
+                offset + count <= self.count && second.contains(self[offset + 1])
+                && (count < 3 || self[offset + 2] & 0xC0 == 0x80)
+                && (count < 4 || self[offset + 3] & 0xC0 == 0x80)
+            return isWhole ? count : nil
         }
-        // The shortest form only, and no half of a pair.
-        let isShortest = length == 2 || scalar >= (length == 3 ? 0x800 : 0x1_0000)
-        return isShortest && Unicode.Scalar(scalar) != nil ? length : nil
+        // The shortest form only, no half of a pair, and nothing behind U+10FFFF.
+        return switch self[offset] {
+        case 0xC2...0xDF: length(2)
+        case 0xE0: length(3, second: 0xA0...0xBF)
+        case 0xED: length(3, second: 0x80...0x9F)
+        case 0xE1...0xEF: length(3)
+        case 0xF0: length(4, second: 0x90...0xBF)
+        case 0xF1...0xF3: length(4)
+        case 0xF4: length(4, second: 0x80...0x8F)
+        default: nil
+        }
     }
 }

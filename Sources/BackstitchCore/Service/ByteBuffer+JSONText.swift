@@ -43,8 +43,7 @@ extension ByteBuffer {
                 continue
             }
             offset += marks.trailingZeroBitCount / 8
-            let length = bytes.lengthOfCharacter(beyondASCIIAt: offset)
-            guard length > 0 else {
+            guard let length = bytes.lengthOfCharacter(beyondASCIIAt: offset) else {
                 truncate(to: before)
                 return false
             }
@@ -162,25 +161,6 @@ extension UnsafeRawBufferPointer {
         for index in (offset..<count).reversed() { word = word << 8 | UInt64(self[index]) }
         return word
     }
-
-    /// How many bytes a character has that is no ASCII; 0 if there is none.
-    fileprivate func lengthOfCharacter(beyondASCIIAt offset: Int) -> Int {
-        func follow(_ first: ClosedRange<UInt8>, count: Int) -> Bool {
-            offset + count < self.count && first.contains(self[offset + 1])
-                && (count < 2 || self[offset + 2] & 0xC0 == 0x80)
-                && (count < 3 || self[offset + 3] & 0xC0 == 0x80)
-        }
-        switch self[offset] {
-        case 0xC2...0xDF: return follow(0x80...0xBF, count: 1) ? 2 : 0
-        case 0xE0: return follow(0xA0...0xBF, count: 2) ? 3 : 0
-        case 0xED: return follow(0x80...0x9F, count: 2) ? 3 : 0
-        case 0xE1...0xEF: return follow(0x80...0xBF, count: 2) ? 3 : 0
-        case 0xF0: return follow(0x90...0xBF, count: 3) ? 4 : 0
-        case 0xF1...0xF3: return follow(0x80...0xBF, count: 3) ? 4 : 0
-        case 0xF4: return follow(0x80...0x8F, count: 3) ? 4 : 0
-        default: return 0
-        }
-    }
 }
 
 extension UInt8 {
@@ -189,8 +169,8 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// The highest bit of the lowest byte that is a quote, a backslash, a control character or no ASCII; maybe bits of
-    /// bytes above it. Zero if there is none.
+    /// The highest bit of the lowest byte that is a quote, a backslash, a control character or no ASCII;
+    /// maybe bits of bytes above it. Zero if there is none.
     ///
     /// A byte is below a bound if subtracting it borrows from the byte's highest bit, which no ASCII has
     /// set. Bytes above one that borrows tell nothing.

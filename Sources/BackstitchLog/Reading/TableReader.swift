@@ -63,9 +63,8 @@ package struct TableReader {
         guard !keyBytes.isEmpty, let rows = access.rows(of: entity),
             let bytes = try access.get(keyBytes, in: rows)
         else { return nil }
-        guard let row = RowView(bytes), !checksRows || row.isIntact(of: entity, keyBytes) else {
-            throw Self.damagedRow
-        }
+        guard let row = RowView(bytes), !checksRows || row.isIntact(of: entity, keyBytes)
+        else { throw Self.damagedRow }
         return row
     }
 
