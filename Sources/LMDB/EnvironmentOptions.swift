@@ -2,8 +2,9 @@
 package struct EnvironmentOptions: Sendable, Hashable {
     /// What is on disk when a write returns.
     package var durability: Durability = .full
-    /// The address space taken at first, in bytes. It costs no memory and no disk.
-    package var mapBytes: Int = 64 << 30
+    /// The address space taken at first, in bytes. It costs no memory and no disk, but a process has 128 TiB
+    /// only: some 8,000 environments of this size can be open in one at once.
+    package var mapBytes: Int = 16 << 30
     /// The map doubles up to this size, in bytes; then writes throw `mapFull`.
     package var mapBytesMax: Int = 16 << 40
     /// The reader slots of the lock file. The first process that opens the file decides.
