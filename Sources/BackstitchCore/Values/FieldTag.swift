@@ -41,7 +41,7 @@ package enum FieldTag: UInt8, Sendable {
     @usableFromInline static func isReserved(_ byte: UInt8) -> Bool { byte <= 15 }
 
     /// How many bytes the payloads behind a tag byte have, where all have as many.
-    @inlinable @inline(__always)
+    @inlinable
     package static func fixedBytes(_ tag: UInt8) -> Int? {
         switch tag {
         case 0: 0
@@ -55,7 +55,7 @@ package enum FieldTag: UInt8, Sendable {
     /// The tag of a stored byte; nil if no tag has it.
     ///
     /// Spelled out, so that it is inlined where rows are decoded: the compiler's own is not.
-    @inlinable @inline(__always)
+    @inlinable
     package init?(rawValue: UInt8) {
         switch rawValue {
         case 0: self = .null
