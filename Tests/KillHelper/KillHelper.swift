@@ -10,9 +10,10 @@ import Glibc
 ///
 /// Its arguments are the path of the store and the number of its first writer. With a third one,
 /// `shared`, it shares the store: it also reads and observes, and ends with an error if what it sees
-/// can't be. With `relaxed` it does so too, and its commits are not synced. With `plain` instead it does not keep the views up; with `files` it writes files, see
-/// ``FileWriter``; with `transfer` it exchanges them with a hub, which four more arguments tell, see
-/// ``FileDevice``; with `migrate` it makes data migrations, see ``Migrations``.
+/// can't be. With `relaxed` it does so too, and its commits are not synced. With `plain` instead it does
+/// not keep the views up; with `files` it writes files, see ``FileWriter``; with `transfer` it exchanges
+/// them with a hub, which four more arguments tell, see ``FileDevice``; with `migrate` it makes data
+/// migrations, see ``Migrations``.
 @main struct KillHelper {
     static let writers = 4
 

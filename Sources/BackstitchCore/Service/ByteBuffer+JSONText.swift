@@ -169,11 +169,12 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// The highest bit of the lowest byte that is a quote, a backslash, a control character or no ASCII;
-    /// maybe bits of bytes above it. Zero if there is none.
+    /// Marks the first byte, in the order of memory, that JSON does not take as it is: a quote, a backslash, a
+    /// control character or a byte beyond ASCII. The lowest bit that is set is the highest bit of that byte.
+    /// Zero if there is no such byte.
     ///
-    /// A byte is below a bound if subtracting it borrows from the byte's highest bit, which no ASCII has
-    /// set. Bytes above one that borrows tell nothing.
+    /// If a bound is subtracted from a smaller byte, the byte's highest bit gets set, which ASCII never has.
+    /// That also borrows from the next byte, so bits above the lowest one that is set mean nothing.
     fileprivate var jsonMarks: UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let (quotes, backslashes) = (self ^ (ones &* 0x22), self ^ (ones &* 0x5C))
