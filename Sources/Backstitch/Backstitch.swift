@@ -26,8 +26,6 @@
 @_exported public import struct BackstitchLog.ChangeSet
 @_exported public import struct BackstitchCore.MonitorEvent
 @_exported public import enum BackstitchCore.RetentionPolicy
-@_exported public import class BackstitchStore.AssetReader
-@_exported public import class BackstitchStore.AssetWriter
 @_exported public import struct BackstitchStore.DataMigration
 @_exported public import class BackstitchStore.Store
 @_exported public import struct BackstitchStore.StoreAssets
@@ -35,7 +33,6 @@
 @_exported public import struct BackstitchStore.StoreConfiguration
 @_exported public import struct BackstitchLog.StoreError
 @_exported public import struct BackstitchLog.SystemClock
-@_exported public import struct BackstitchStore.WorkProgress
 
 // MARK: Reads and writes
 
@@ -49,7 +46,6 @@
 
 @_exported public import struct BackstitchCore.DatePeriod
 @_exported public import struct BackstitchCore.GroupKeys
-@_exported public import struct BackstitchCore.SectionedQuery
 @_exported public import struct BackstitchCore.Query
 @_exported public import struct BackstitchCore.QueryCondition
 @_exported public import protocol BackstitchCore.QueryConditions
@@ -61,12 +57,10 @@
 // MARK: Records without their Swift types
 
 @_exported public import struct BackstitchStore.DynamicRecord
-@_exported public import struct BackstitchCore.RecordCondition
 @_exported public import struct BackstitchCore.RecordID
 @_exported public import struct BackstitchCore.RecordKey
 @_exported public import struct BackstitchCore.RecordQuery
 @_exported public import enum BackstitchCore.RecordValue
-@_exported public import struct BackstitchCore.UnknownValue
 
 // MARK: History and undo
 
@@ -81,18 +75,14 @@
 @_exported public import struct BackstitchStore.BackupReport
 @_exported public import struct BackstitchStore.CompactionReport
 @_exported public import struct BackstitchStore.ImportReport
-@_exported public import struct BackstitchStore.RebuildReport
 @_exported public import struct BackstitchSync.StoreInfo
-@_exported public import struct BackstitchStore.VerificationReport
 
 // MARK: Synchronisation
 
 @_exported public import struct BackstitchSync.AccountStores
-@_exported public import struct BackstitchSync.OutboxCounts
 @_exported public import struct BackstitchSync.ParkedRecord
 @_exported public import struct BackstitchSync.PendingRecord
 @_exported public import protocol BackstitchSync.RecordService
-@_exported public import enum BackstitchSync.ResyncSource
 @_exported public import struct BackstitchCore.ServiceError
 @_exported public import struct BackstitchSync.SyncConfiguration
 @_exported public import class BackstitchSync.SyncEngine

@@ -66,7 +66,7 @@ package struct DemoDeviceServer {
 
     /// Tells what the device knows, and ends it as a power cut would: no code of it runs any more.
     private static func die(_ store: Store, _ console: Console) throws(ServiceError) {
-        guard let counts = try? store.read({ try OutboxCounts($0.reader) }) else {
+        guard let counts = try? store.read({ try StoreInfo.Outbox($0.reader) }) else {
             throw ServiceError(.network, "the store can't be read")
         }
         tell(.answer(DemoAnswer(waiting: .init(counts))), console)

@@ -47,7 +47,7 @@ struct DemoAnswer: Codable, Equatable {
 
         init() {}
 
-        init(_ counts: OutboxCounts) {
+        init(_ counts: StoreInfo.Outbox) {
             records = counts.pendingRecords
             operations = counts.pendingOperations
             parkedOperations = counts.parkedOperations

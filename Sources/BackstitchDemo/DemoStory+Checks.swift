@@ -117,13 +117,13 @@ extension DemoStory {
         for device in stores {
             try checkInterruption()
             let bar = console.progress("Verifying \(device.name)")
-            let verified = try device.store.verify { bar.update(done: $0.done, total: $0.total) }
+            let verified = try device.store.verify { bar.update(done: $0, total: $1) }
             bar.finish()
             isConsistent = isConsistent && verified.isConsistent
             failures += verified.problems.prefix(3).map { "Device \(device.name): \($0)" }
             let rebuilding = console.progress("Rebuilding \(device.name)")
             let rebuilt = try await device.store.rebuild {
-                rebuilding.update(done: $0.done, total: $0.total)
+                rebuilding.update(done: $0, total: $1)
             }
             rebuilding.finish()
             entries += rebuilt.entries

@@ -68,7 +68,7 @@ final class DemoWorker<Record: DemoRecord> {
         case .die(let requests): try await die(after: requests)
         case .count: break
         }
-        answer.waiting = DemoAnswer.Waiting(try store.read { try OutboxCounts($0.reader) })
+        answer.waiting = DemoAnswer.Waiting(try store.read { try StoreInfo.Outbox($0.reader) })
         return answer
     }
 

@@ -19,7 +19,7 @@ extension Store {
     /// - Complexity: O(*n*) in the pages and the operations; some ten microseconds an operation.
     public static func diagnose(
         at directory: URL, configuration: StoreConfiguration = .init(),
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> StoreDiagnosis {
         try diagnose(
             at: directory.localPath(), configuration: configuration, progress: progress)
@@ -27,7 +27,7 @@ extension Store {
 
     package static func diagnose(
         at directory: String, configuration: StoreConfiguration = .init(),
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> StoreDiagnosis {
         do {
             return try StoreRepair(directory, configuration, progress).diagnosis()
@@ -55,7 +55,7 @@ extension Store {
     ///   `notAStore`, `newerFormat`, `inaccessible`, `full` or `io`.
     public static func repair(
         at directory: URL, configuration: StoreConfiguration = .init(),
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> RepairReport {
         try repair(
             at: directory.localPath(), milliseconds: configuration.clock.milliseconds,
@@ -64,7 +64,7 @@ extension Store {
 
     package static func repair(
         at directory: String, milliseconds: Int64, configuration: StoreConfiguration = .init(),
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> RepairReport {
         do {
             return try StoreRepair(directory, configuration, progress)
@@ -79,11 +79,11 @@ extension Store {
 private struct StoreRepair {
     let directory: String
     let configuration: StoreConfiguration
-    let progress: @Sendable (WorkProgress) -> Void
+    let progress: @Sendable (_ done: Int, _ total: Int) -> Void
 
     init(
         _ directory: String, _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) {
         self.directory = directory
         self.configuration = configuration

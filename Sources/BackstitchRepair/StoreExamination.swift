@@ -19,7 +19,7 @@ enum StoreExamination {
 
     static func examine(
         _ directory: String, _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws -> (StoreDiagnosis, DamageExtent) {
         var check = ContentCheck()
         let inspection = try inspect(directory, begin: { check = ContentCheck() }) {
@@ -62,7 +62,8 @@ enum StoreExamination {
     /// Opens a file whose pages are in order, and compares log and tables.
     private static func verify(
         _ directory: String, _ configuration: StoreConfiguration, _ diagnosis: inout StoreDiagnosis,
-        _ extent: inout DamageExtent, _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ extent: inout DamageExtent,
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws {
         let store = try Store.open(existing: directory, configuration: configuration)
         defer { store.close() }

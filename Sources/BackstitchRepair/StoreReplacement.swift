@@ -33,7 +33,7 @@ enum StoreReplacement {
     static func replace(
         _ directory: String, _ extent: StoreExamination.DamageExtent, _ kept: String,
         _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws -> SalvageReport {
         var made: SalvageReport?
         try EnvironmentFiles(at: directory).replaceData(keepingOldIn: kept) { draft in
@@ -68,7 +68,7 @@ enum StoreReplacement {
     /// Throws unless a store that was made is right.
     private static func check(
         _ draft: String, _ configuration: StoreConfiguration,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws {
         let store = try Store.open(existing: draft, configuration: configuration)
         defer { store.close() }

@@ -49,10 +49,10 @@ struct EngineScope: Sendable {
     }
 
     /// How many records and operations wait, by what keeps them.
-    func pending() throws -> OutboxCounts {
+    func pending() throws -> StoreInfo.Outbox {
         try store.read { transaction in
             let reader = transaction.reader
-            return try OutboxCounts(
+            return try StoreInfo.Outbox(
                 reader, selection: configuration.selection.bound(to: reader),
                 fromStart: looksBack(try reader.zoneState(zoneName)))
         }

@@ -2,13 +2,8 @@ import BackstitchCore
 import BackstitchStore
 
 /// Whose version wins when everything is compared again.
-public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
-    /// Everything is fetched again. Records without unsynced edits become what the service has, or
-    /// are deleted if it has none; for edited ones the conflict policy decides as usual.
-    case server
-    /// All local records are uploaded again and win; the lost values are in the conflict journal.
-    /// Records that only the service has are pulled; nothing is deleted.
-    case local
+enum ResyncSource: Hashable, Sendable {
+    case server, local
 }
 
 extension SyncEngine {
@@ -50,14 +45,26 @@ extension SyncEngine {
         return try await sync()
     }
 
-    /// Compares all local records with all of the service's, as if for the first time. Use it if
-    /// the two seem to differ. No unsynced edit is lost.
+    /// Fetches all records again. Use it if the store and the service seem to differ.
     ///
+    /// Records without unsynced edits become what the service has, or are deleted if it has none. For
+    /// edited ones the conflict policy decides as usual; no unsynced edit is lost.
     /// - Returns: a report of the round.
-    /// - Throws: ``SyncError``. Once begun it is carried through by later rounds.
+    /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
     @discardableResult
-    public func resync(from source: ResyncSource) async throws -> SyncReport {
-        try await request(.resync(from: source))
+    public func fetchAllAgain() async throws -> SyncReport {
+        try await request(.resync(from: .server))
+        return try await sync()
+    }
+
+    /// Uploads all local records again, which win; the values that lose are in the conflict journal.
+    ///
+    /// Records that only the service has are pulled; nothing is deleted.
+    /// - Returns: a report of the round.
+    /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
+    @discardableResult
+    public func uploadAllAgain() async throws -> SyncReport {
+        try await request(.resync(from: .local))
         return try await sync()
     }
 }

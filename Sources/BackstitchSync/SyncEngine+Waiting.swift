@@ -18,10 +18,10 @@ extension SyncEngine {
     ///
     /// The cost does not depend on how much waits, because each commit updates the counts. For
     /// entities that the configuration's selection narrows by a predicate,
-    /// ``OutboxCounts/examinedMax`` operations are examined. If a program that does not count wrote
+    /// ``StoreInfo.Outbox/examinedMax`` operations are examined. If a program that does not count wrote
     /// last, all records are read until later commits, a thousand records each, have counted again.
     /// - Throws: `StoreError` if the store can't be read.
-    public nonisolated func pending() throws -> OutboxCounts {
+    public nonisolated func pending() throws -> StoreInfo.Outbox {
         try scope.pending()
     }
 

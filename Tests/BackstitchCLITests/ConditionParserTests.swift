@@ -29,7 +29,7 @@ import Testing
     }()
     static var entity: CatalogEntity? { catalog.first }
 
-    private func parse(_ text: String) throws -> RecordCondition {
+    private func parse(_ text: String) throws -> RecordQuery.Condition {
         try ConditionParser.parse(text, of: try #require(Self.entity), in: Self.catalog)
     }
 
@@ -63,8 +63,8 @@ import Testing
                 .anyElement(
                     of: "words",
                     .all([
-                        .greater(RecordCondition.element, than: .string("a")),
-                        .starts(RecordCondition.element, with: "b"),
+                        .greater(RecordQuery.Condition.element, than: .string("a")),
+                        .starts(RecordQuery.Condition.element, with: "b"),
                     ]))
             ),
             ("other.number = 1", .equal("other.number", .int64(1))),
@@ -123,8 +123,8 @@ import Testing
                     .equal("flag", .bool(true)),
                 ])
             ),
-        ] as [(String, RecordCondition)])
-    func `text is read as documented`(text: String, expected: RecordCondition) throws {
+        ] as [(String, RecordQuery.Condition)])
+    func `text is read as documented`(text: String, expected: RecordQuery.Condition) throws {
         #expect(try parse(text) == expected)
     }
 
@@ -186,7 +186,7 @@ private struct ConditionRandom: RandomNumberGenerator {
         return (state >> 32) | (state << 32)
     }
 
-    mutating func condition(depth: Int) -> (String, RecordCondition) {
+    mutating func condition(depth: Int) -> (String, RecordQuery.Condition) {
         switch Int.random(in: 0..<(depth > 0 ? 7 : 4), using: &self) {
         case 0: return comparison()
         case 1:
@@ -216,7 +216,7 @@ private struct ConditionRandom: RandomNumberGenerator {
         }
     }
 
-    private mutating func comparison() -> (String, RecordCondition) {
+    private mutating func comparison() -> (String, RecordQuery.Condition) {
         let names = ["text", "flag", "number", "real", "price", "day", "code", "bytes", "other"]
         let name = names[Int.random(in: 0..<names.count, using: &self)]
         let (text, value) = literal(name)

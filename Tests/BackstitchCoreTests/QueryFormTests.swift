@@ -171,7 +171,7 @@ import Testing
 
     /// A range by names, and what it says of the order of a value and the constant.
     private struct Range {
-        var condition: RecordCondition
+        var condition: RecordQuery.Condition
         var holds: (Int) -> Bool
     }
 
@@ -202,7 +202,7 @@ import Testing
                 let either = world.samples.filter {
                     column.isSame($0, one) || column.isSame($0, other)
                 }
-                func ids(_ condition: RecordCondition) throws -> Set<Sample.ID> {
+                func ids(_ condition: RecordQuery.Condition) throws -> Set<Sample.ID> {
                     Set(try source.fetch(all.where(condition)).map(\.id))
                 }
                 #expect(try ids(.equal(name, column.value(one))) == Set(equal.map(\.id)))

@@ -20,7 +20,7 @@ import Testing
 
     /// A condition by names, and what it means.
     struct Leaf {
-        var condition: RecordCondition
+        var condition: RecordQuery.Condition
         var holds: (Sample) -> Bool
     }
 

@@ -26,11 +26,11 @@ import Testing
         let name: String
         let query: Query<Sample>
         /// The same condition by names.
-        let condition: RecordCondition
+        let condition: RecordQuery.Condition
         let holds: (Sample) -> Bool
 
         init(
-            _ name: String, _ query: Query<Sample>, _ condition: RecordCondition,
+            _ name: String, _ query: Query<Sample>, _ condition: RecordQuery.Condition,
             _ holds: @escaping (Sample) -> Bool
         ) {
             self.name = name
@@ -42,7 +42,7 @@ import Testing
 
     // MARK: Lists
 
-    private static let star = RecordCondition.element
+    private static let star = RecordQuery.Condition.element
 
     private static func lists(_ number: Int) -> [Case] {
         let all = Query<Sample>()
@@ -267,8 +267,8 @@ import Testing
     }
 
     private static func referrers(
-        _ count: some _QueryCount, _ condition: RecordCondition? = nil
-    ) -> RecordCondition {
+        _ count: some _QueryCount, _ condition: RecordQuery.Condition? = nil
+    ) -> RecordQuery.Condition {
         .referrers("Sample", by: "boss", count, fulfilling: condition)
     }
 

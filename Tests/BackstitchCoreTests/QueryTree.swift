@@ -8,7 +8,7 @@ struct QueryTree {
     typealias Model = PredicateExpressions.Variable<Sample>
 
     var expression: Expression
-    var condition: RecordCondition
+    var condition: RecordQuery.Condition
 
     static func and(_ left: QueryTree, _ right: QueryTree) -> QueryTree {
         func join<

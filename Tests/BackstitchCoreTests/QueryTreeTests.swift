@@ -28,7 +28,7 @@ import Testing
     static func makeCase(
         _ samples: [Sample], _ generator: inout SeededGenerator
     ) throws -> Case {
-        var condition: RecordCondition?
+        var condition: RecordQuery.Condition?
         var source = generator
         let predicate = Predicate<Sample> { model in
             let tree = source.tree(model)

@@ -315,7 +315,7 @@ enum WithOtherIndexes {
         }
         try store.read { transaction in
             let all = Query<Resident>()
-            let cases: [(Query<Resident>, RecordCondition)] = [
+            let cases: [(Query<Resident>, RecordQuery.Condition)] = [
                 (
                     all.where(\.city, is: "KOLN", comparing: .insensitive),
                     .equal("fold(city)", .string("köln"))

@@ -137,11 +137,11 @@ import Testing
         {
             try setStored(bytes, store)
             #expect(try stored(store).isComplete == false)
-            #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 1)
+            #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingRecords == 1)
         }
         try await store.write { _ = try $0.save(Project(id: "p", title: "u")) }
         #expect(try stored(store).isComplete)
-        #expect(try store.read { try OutboxCounts($0.reader) }.pendingOperations == 2)
+        #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingOperations == 2)
     }
 
     @Test func `counting reads no operation and no row`() throws {
@@ -159,7 +159,7 @@ import Testing
                 }
             }
         }
-        let counts = try store.read { try OutboxCounts($0.reader) }
+        let counts = try store.read { try StoreInfo.Outbox($0.reader) }
         #expect(counts.pendingRecords == 500 && counts.pendingOperations == 500)
     }
 
@@ -176,6 +176,6 @@ import Testing
             }
         }
         #expect(try stored(store).tally == counted(store))
-        #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 1)
+        #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingRecords == 1)
     }
 }

@@ -43,7 +43,8 @@ import Threading
 
     /// The reports of a store's verification by one thread and by several.
     private func reports(
-        of folder: TemporaryFolder, _ progress: @escaping @Sendable (WorkProgress) -> Void
+        of folder: TemporaryFolder,
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws -> [VerificationReport] {
         try [1, 2, 3].map { threads in
             let store = try folder.open(configuration: configuration(threads: threads))
@@ -58,9 +59,11 @@ import Threading
         try fill(store)
         let entries = try store.read { try TablesDigest($0.reader).entries }
         store.close()
-        let told = Locked<[WorkProgress]>([])
-        for report in try reports(of: folder, { progress in told.withLock { $0.append(progress) } })
-        {
+        let told = Locked<[(done: Int, total: Int)]>([])
+        let found = try reports(of: folder) { done, total in
+            told.withLock { $0.append((done, total)) }
+        }
+        for report in found {
             #expect(report.problems == [])
             #expect(report.operations > 11_000)
             #expect(report.entries == entries)
@@ -83,7 +86,7 @@ import Threading
             first.withLock { $0 = entry }
             try entry.key.withUnsafeBytes { try databases.delete($0, access) }
         }
-        for report in try reports(of: folder, { _ in }) {
+        for report in try reports(of: folder, { _, _ in }) {
             #expect(report.problems.count == 1)
             #expect(report.problems.first?.contains("lack") == true)
             #expect(!report.isLogDamaged)
@@ -96,7 +99,7 @@ import Threading
         }
         // A store whose first row is damaged does not open.
         if table != TableKey.rows {
-            for report in try reports(of: folder, { _ in }) {
+            for report in try reports(of: folder, { _, _ in }) {
                 #expect(report.problems.count == 1)
                 #expect(report.problems.first?.contains("another value") == true)
             }
@@ -112,7 +115,7 @@ import Threading
                 try value.withUnsafeBytes { try databases.put(other, $0, access) }
             }
         }
-        for report in try reports(of: folder, { _ in }) {
+        for report in try reports(of: folder, { _, _ in }) {
             #expect(report.problems.count == 1)
             #expect(report.problems.first?.contains("does not follow") == true)
         }
@@ -132,7 +135,7 @@ import Threading
                 try bytes.withUnsafeBytes { try access.put(key, $0, in: databases.log) }
             }
         }
-        for report in try reports(of: folder, { _ in }) {
+        for report in try reports(of: folder, { _, _ in }) {
             #expect(report.isLogDamaged)
             #expect(report.problems.count == 1)
             #expect(report.problems.first?.contains("9002") == true)

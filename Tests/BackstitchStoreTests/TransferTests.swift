@@ -20,14 +20,14 @@ import Testing
 
     /// Imports bytes in parts of a size.
     private func read(
-        _ bytes: [UInt8], into store: Store, options: ImportReport.Options = .init(),
-        part: Int = 1000,
+        _ bytes: [UInt8], into store: Store, isStrict: Bool = false,
+        addsAttributes: Bool = false, part: Int = 1000,
         problems: inout [ImportReport.Problem]
     ) async throws -> ImportReport {
         var offset = 0
         var found: [ImportReport.Problem] = []
         let report = try await store.importRecords(
-            options: options,
+            isStrict: isStrict, addsAttributes: addsAttributes,
             from: {
                 guard offset < bytes.count else { return nil }
                 defer { offset += part }
@@ -38,11 +38,11 @@ import Testing
     }
 
     private func read(
-        _ text: String, into store: Store, options: ImportReport.Options = .init()
+        _ text: String, into store: Store, isStrict: Bool = false
     ) async throws -> (ImportReport, [ImportReport.Problem]) {
         var problems: [ImportReport.Problem] = []
         let report = try await read(
-            Array(text.utf8), into: store, options: options, problems: &problems)
+            Array(text.utf8), into: store, isStrict: isStrict, problems: &problems)
         return (report, problems)
     }
 
@@ -89,9 +89,8 @@ import Testing
         let bytes = try export(store)
         let copy = try Store.inMemory(schema: .all)
         var problems: [ImportReport.Problem] = []
-        let options = ImportReport.Options(addsAttributes: true)
         let report = try await read(
-            bytes, into: copy, options: options, part: 7, problems: &problems)
+            bytes, into: copy, addsAttributes: true, part: 7, problems: &problems)
         #expect(problems == [], "seed \(seed)")
         #expect(report.inserted == 62)
         #expect(report.lines == 62)
@@ -108,7 +107,7 @@ import Testing
         try await copy.expectConsistent()
 
         let head = try copy.head
-        let again = try await read(bytes, into: copy, options: options, problems: &problems)
+        let again = try await read(bytes, into: copy, addsAttributes: true, problems: &problems)
         #expect(again.unchanged == 62)
         #expect(try copy.head == head)
     }
@@ -200,7 +199,7 @@ import Testing
             "{\"entity\":\"Department\",\"record\":\"a\",\"values\":{\"name\":{\"string\":\"x\"}}}"
         let (report, problems) = try await read(
             good + "\n" + bad + "\n" + good, into: store,
-            options: ImportReport.Options(isStrict: true))
+            isStrict: true)
         #expect(report.isStopped)
         #expect(report.inserted == 0)
         #expect(problems.map(\.line) == [2])

@@ -94,7 +94,7 @@ import Testing
                 try context.marks.settle(change.entity, change.key, through: change.through)
             }
         }
-        #expect(try store.read { try OutboxCounts($0.reader) }.pendingRecords == 0)
+        #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingRecords == 0)
     }
 
     // MARK: Parts
@@ -103,11 +103,11 @@ import Testing
         let store = try store(operations: 7)
         try fill(store, 50)
         let query = Query<Project>().where(#Predicate { $0.title == "t1" })
-        let told = Locked<[WorkProgress]>([])
+        let told = Locked<[(done: Int, total: Int)]>([])
         let commits = try store.head
         let count = try await store.update(
             query, inPartsOf: 7, author: "me", context: "all",
-            progress: { progress in told.withLock { $0.append(progress) } },
+            progress: { done, total in told.withLock { $0.append((done, total)) } },
             set: { $0.title = "u" })
         #expect(count == 25)
         #expect(told.withLock { $0.map(\.done) } == [7, 14, 21, 25])
@@ -128,7 +128,7 @@ import Testing
         let parts = Locked(0)
         let count = try await store.update(
             query, inPartsOf: 5,
-            progress: { _ in
+            progress: { _, _ in
                 guard
                     parts.withLock({
                         $0 += 1; return $0

@@ -113,10 +113,10 @@ private final class LateService: ForwardingService {
                 try await next.start()
             }
             // One that stood by has its turn soon.
-            let source: ResyncSource? = generator.next() % 2 == 0 ? .server : nil
+            let fetchesAll = generator.next() % 2 == 0
             try await retried {
-                if let source {
-                    try await next.resync(from: source)
+                if fetchesAll {
+                    try await next.fetchAllAgain()
                 } else {
                     try await next.sync()
                 }

@@ -64,7 +64,7 @@ import Testing
         let copy = try folder.store("copy", StoreSchema(OldItem.self))
         var parts = [Array(lines.utf8)]
         let report = try await copy.importRecords(
-            options: ImportReport.Options(addsAttributes: true), from: { parts.popLast() })
+            addsAttributes: true, from: { parts.popLast() })
         #expect(report.failed == 0)
         let other = Device(store: copy, service: cloud.connection(device: "copy")) {
             $0.zoneName = "other"

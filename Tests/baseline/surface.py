@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SOURCES = ["BackstitchCore", "BackstitchLog", "BackstitchStore", "BackstitchSync"]
 MODULES = {
     "Backstitch": "Sources/Backstitch/Backstitch.swift",
+    "BackstitchRepair": "Sources/BackstitchRepair/BackstitchRepair.swift",
     "BackstitchService": "Sources/BackstitchService/BackstitchService.swift",
     "BackstitchViews": "Sources/BackstitchViews/BackstitchViews.swift",
 }

@@ -50,7 +50,7 @@ struct BackupCommand: Command {
         let progress = console.progress("Verifying the copy")
         defer { progress.finish() }
         let report = try store.backup(to: target) {
-            progress.update(done: $0.done, total: $0.total)
+            progress.update(done: $0, total: $1)
         }
         progress.finish()
         if arguments.has(.json) {

@@ -57,8 +57,8 @@ struct CompactCommand: Command {
         defer { store.close() }
         let progress = console.progress("Compacting")
         defer { progress.finish() }
-        let report = try await store.compact(policy) { step in
-            progress.update(done: step.done, total: step.total)
+        let report = try await store.compact(policy) {
+            progress.update(done: $0, total: $1)
         }
         progress.finish()
         if arguments.has(.json) {

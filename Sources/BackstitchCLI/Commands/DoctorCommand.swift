@@ -63,11 +63,11 @@ struct DoctorCommand: Command {
         let report: RepairReport
         if arguments.has(Self.repair) {
             report = try Store.repair(at: path, milliseconds: LiveValues.milliseconds()) {
-                progress.update(done: $0.done, total: $0.total)
+                progress.update(done: $0, total: $1)
             }
         } else {
             let diagnosis = try Store.diagnose(at: path) {
-                progress.update(done: $0.done, total: $0.total)
+                progress.update(done: $0, total: $1)
             }
             report = RepairReport(diagnosis: diagnosis, salvage: diagnosis.salvage, keptAt: nil)
         }

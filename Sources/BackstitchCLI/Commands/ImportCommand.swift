@@ -86,8 +86,7 @@ struct ImportCommand: Command {
         defer { progress.finish() }
         var told = 0
         let report = try await store.importRecords(
-            options: ImportReport.Options(
-                isStrict: arguments.has(Self.strict), addsAttributes: arguments.has(Self.adds)),
+            isStrict: arguments.has(Self.strict), addsAttributes: arguments.has(Self.adds),
             from: {
                 defer { start = nil }
                 return try start ?? input.next()

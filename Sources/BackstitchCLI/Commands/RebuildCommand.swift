@@ -36,7 +36,7 @@ struct RebuildCommand: Command {
         defer { store.close() }
         let progress = console.progress("Rebuilding")
         defer { progress.finish() }
-        let report = try await store.rebuild { progress.update(done: $0.done, total: $0.total) }
+        let report = try await store.rebuild { progress.update(done: $0, total: $1) }
         progress.finish()
         if arguments.has(.json) {
             console.output.line(

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchRepair
 import Terminal
 
 /// Checks a store.
@@ -39,7 +40,7 @@ struct VerifyCommand: Command {
         defer { store.close() }
         let progress = console.progress("Verifying")
         defer { progress.finish() }
-        let report = try store.verify { progress.update(done: $0.done, total: $0.total) }
+        let report = try store.verify { progress.update(done: $0, total: $1) }
         progress.finish()
         if arguments.has(.json) {
             console.output.line(

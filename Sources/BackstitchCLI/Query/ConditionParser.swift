@@ -42,7 +42,7 @@ struct ConditionParser {
     /// - Parameter catalog: The entities that conditions may lead to.
     static func parse(
         _ text: String, of entity: CatalogEntity, in catalog: [CatalogEntity]
-    ) throws(ConditionError) -> RecordCondition {
+    ) throws(ConditionError) -> RecordQuery.Condition {
         guard text.count <= lengthMax else {
             throw ConditionError(
                 message: "The condition has more than \(lengthMax) characters.", position: 0)
@@ -97,19 +97,19 @@ struct ConditionParser {
 
     // MARK: Grammar
 
-    private mutating func condition() throws(ConditionError) -> RecordCondition {
+    private mutating func condition() throws(ConditionError) -> RecordQuery.Condition {
         var parts = [try conjunction()]
         while take(word: "or") { parts.append(try conjunction()) }
         return parts.count == 1 ? parts[0] : .any(parts)
     }
 
-    private mutating func conjunction() throws(ConditionError) -> RecordCondition {
+    private mutating func conjunction() throws(ConditionError) -> RecordQuery.Condition {
         var parts = [try term()]
         while take(word: "and") { parts.append(try term()) }
         return parts.count == 1 ? parts[0] : .all(parts)
     }
 
-    private mutating func term() throws(ConditionError) -> RecordCondition {
+    private mutating func term() throws(ConditionError) -> RecordQuery.Condition {
         guard depth < Self.depthMax else {
             throw error("More than \(Self.depthMax) parentheses are inside one another.")
         }
@@ -133,7 +133,7 @@ struct ConditionParser {
     }
 
     /// Whether there is an element of a list, or a record that refers to this one.
-    private mutating func any() throws(ConditionError) -> RecordCondition {
+    private mutating func any() throws(ConditionError) -> RecordQuery.Condition {
         _ = advance()
         try require("(")
         switch try relation() {
@@ -147,7 +147,7 @@ struct ConditionParser {
     }
 
     /// How many elements a list has, or records refer to this one.
-    private mutating func count() throws(ConditionError) -> RecordCondition {
+    private mutating func count() throws(ConditionError) -> RecordQuery.Condition {
         _ = advance()
         try require("(")
         switch try relation() {
@@ -165,8 +165,8 @@ struct ConditionParser {
     /// The condition behind 'where', if there is one, and the closing parenthesis.
     private mutating func innerCondition(
         _ inner: ConditionScope
-    ) throws(ConditionError) -> RecordCondition? {
-        var result: RecordCondition?
+    ) throws(ConditionError) -> RecordQuery.Condition? {
+        var result: RecordQuery.Condition?
         if take(word: "where") {
             let outer = scope
             scope = inner
@@ -227,7 +227,7 @@ struct ConditionParser {
 
     // MARK: Tests
 
-    private mutating func test() throws(ConditionError) -> RecordCondition {
+    private mutating func test() throws(ConditionError) -> RecordQuery.Condition {
         let subject = try self.subject()
         let token = advance()
         switch token.kind {
@@ -269,7 +269,7 @@ struct ConditionParser {
 
     private mutating func comparison(
         _ subject: ConditionSubject, _ symbol: String, at token: ConditionToken
-    ) throws(ConditionError) -> RecordCondition {
+    ) throws(ConditionError) -> RecordQuery.Condition {
         guard ["=", "!=", "<", "<=", ">", ">="].contains(symbol) else {
             throw error("This is no comparison.", at: token)
         }
@@ -294,7 +294,7 @@ struct ConditionParser {
 
     private mutating func membership(
         _ subject: ConditionSubject
-    ) throws(ConditionError) -> RecordCondition {
+    ) throws(ConditionError) -> RecordQuery.Condition {
         try require("(")
         var values: [RecordValue] = []
         repeat { values.append(try value(of: subject)) } while take(",")
@@ -325,7 +325,7 @@ struct ConditionParser {
                 throw error(
                     "Here only \(Self.elementName) is known, the element of the list.", at: token)
             }
-            return .attribute(RecordCondition.element, type)
+            return .attribute(RecordQuery.Condition.element, type)
         case .entity(let entity):
             return try subject(name, of: entity, at: token)
         }

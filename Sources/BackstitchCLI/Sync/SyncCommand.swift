@@ -105,7 +105,7 @@ struct SyncCommand: Command {
         if arguments.has(Self.files) {
             let count = try await engine.downloadFiles()
             if arguments.has(.json) {
-                let outbox = try store.read { try OutboxCounts($0.reader) }
+                let outbox = try store.read { try StoreInfo.Outbox($0.reader) }
                 let document = Document(
                     store: path, pushed: 0, pulled: 0, echoed: 0, conflicts: 0,
                     pending: outbox.pendingRecords, parked: outbox.parkedRecords, files: count)
@@ -116,7 +116,7 @@ struct SyncCommand: Command {
         }
         if arguments.has(Self.follow) {
             try await Self.follow(service, engine, console, round)
-            parked = try store.read { try OutboxCounts($0.reader) }.parkedRecords
+            parked = try store.read { try StoreInfo.Outbox($0.reader) }.parkedRecords
         }
         await engine.stop()
         return parked == 0 ? .success : .negative
@@ -175,7 +175,7 @@ struct SyncCommand: Command {
         _ report: SyncReport, _ store: Store, _ path: String, _ arguments: Arguments,
         _ console: Console
     ) throws -> Int {
-        let outbox = try store.read { try OutboxCounts($0.reader) }
+        let outbox = try store.read { try StoreInfo.Outbox($0.reader) }
         if arguments.has(.json) {
             let document = Document(
                 store: path, pushed: report.pushedRecords, pulled: report.pulledRecords,

@@ -7,7 +7,7 @@ public struct RecordQuery: Hashable, Sendable {
     /// The name of the entity whose records are asked for.
     public let entity: String
     /// What all records of the answer have in common.
-    package private(set) var conditions: [Condition] = []
+    package private(set) var conditions: [BackstitchCore.Condition] = []
     /// What the answer is sorted by; records that are equal in all of it are in key order.
     package private(set) var sortSteps: [SortStep] = []
     /// The most records of the answer, or nil for no limit.
@@ -21,7 +21,7 @@ public struct RecordQuery: Hashable, Sendable {
     }
 
     /// The query for only those records for which a condition holds too.
-    public func `where`(_ condition: RecordCondition) -> RecordQuery {
+    public func `where`(_ condition: Condition) -> RecordQuery {
         adding(condition.condition)
     }
 
@@ -63,7 +63,7 @@ public struct RecordQuery: Hashable, Sendable {
         return query
     }
 
-    package func adding(_ condition: Condition) -> RecordQuery {
+    package func adding(_ condition: BackstitchCore.Condition) -> RecordQuery {
         var query = self
         query.conditions.append(condition)
         return query

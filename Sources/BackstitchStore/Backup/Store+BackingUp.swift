@@ -24,14 +24,16 @@ extension Store {
     ///   Nothing is at the path then.
     @discardableResult
     public func backup(
-        to directory: URL, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        to directory: URL,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> BackupReport {
         try backup(to: directory.localPath(), progress: progress)
     }
 
     @discardableResult
     package func backup(
-        to directory: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        to directory: String,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> BackupReport {
         do {
             try StoreFolder(directory).requireFree(outside: environment.directory)
@@ -57,7 +59,8 @@ private struct StoreCopy {
     ///
     /// - Parameter contents: The files of the original's records, of which the copy gets its own.
     func finish(
-        _ contents: ContentFolder, _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ contents: ContentFolder,
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws -> BackupReport {
         var options = EnvironmentOptions(of: configuration)
         options.journal = nil

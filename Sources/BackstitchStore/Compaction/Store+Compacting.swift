@@ -31,7 +31,8 @@ extension Store {
     /// - Complexity: O(*n*) in the operations since the last compaction, about five microseconds each.
     @discardableResult
     public func compact(
-        _ policy: RetentionPolicy, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        _ policy: RetentionPolicy,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
         if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
         let now = configuration.clock.milliseconds
@@ -44,7 +45,8 @@ extension Store {
     /// - Parameter horizon: The last operation that may go. Those that sync may need stay.
     @discardableResult
     public func compact(
-        through horizon: UInt64, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        through horizon: UInt64,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
         try await StoreCompaction(store: self, budget: CompactionBudget())
             .run(through: horizon, progress)

@@ -7,7 +7,8 @@ struct StoreCompaction {
     let budget: CompactionBudget
 
     func run(
-        through horizon: UInt64, _ progress: @Sendable (WorkProgress) -> Void = { _ in }
+        through horizon: UInt64,
+        _ progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
         let (pageBytes, allocatedBytes) = try sizes()
         let registered = store.registered
@@ -39,7 +40,8 @@ struct StoreCompaction {
 
     /// Compacts the log in chunks, which get smaller if the disk is full.
     private func shorten(
-        _ run: inout CompactionRun, operations: Int, _ progress: @Sendable (WorkProgress) -> Void
+        _ run: inout CompactionRun, operations: Int,
+        _ progress: @Sendable (_ done: Int, _ total: Int) -> Void
     ) async throws {
         let span = run.isDone ? 0 : run.horizon - run.next + 1
         let total = min(operations, Int(clamping: span))
@@ -61,7 +63,7 @@ struct StoreCompaction {
                 chunk = half
                 continue
             }
-            progress(WorkProgress(done: run.visited, total: total))
+            progress(run.visited, total)
         }
     }
 

@@ -20,13 +20,13 @@ extension Store {
     /// - Parameter progress: Called now and then with the number of records that were worked on.
     /// - Throws: `closed`, `full`, `damaged` or `io`; what was done stays done.
     public func prepareIndexes(
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws {
         let total = try read { try SchemaWork.countRecords($0.reader) }
         var done = 0
         while let count = try await withLogWriter({ try SchemaWork($0).goOn() }) {
             done += count
-            progress(WorkProgress(done: done, total: max(done, total)))
+            progress(done, max(done, total))
         }
     }
 

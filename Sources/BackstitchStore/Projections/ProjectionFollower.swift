@@ -42,12 +42,12 @@ struct ProjectionFollower {
     /// Works on all views until they have every operation that was there.
     ///
     /// - Throws: the failure of the first view that failed, once the others are done.
-    func prepare(_ progress: @Sendable (WorkProgress) -> Void) async throws {
+    func prepare(_ progress: @Sendable (_ done: Int, _ total: Int) -> Void) async throws {
         var failed: StoreError?
         let count = store.registered.all.count
         for (index, projection) in store.registered.all.enumerated() {
             let step = try await catchUp(projection, retries: true) { done, head in
-                progress(WorkProgress(done: index * head + done, total: count * head))
+                progress(index * head + done, count * head)
             }
             switch step {
             case .failed(let failure):
@@ -60,7 +60,9 @@ struct ProjectionFollower {
     }
 
     /// Empties a view and builds it again.
-    func rebuild(_ name: String, _ progress: @Sendable (WorkProgress) -> Void) async throws {
+    func rebuild(_ name: String, _ progress: @Sendable (_ done: Int, _ total: Int) -> Void)
+        async throws
+    {
         guard let projection = store.registered[name] else { throw StoreError.unknown(name) }
         try await store.withWriteContext { context in
             var state = try context.projections.storedState(of: projection)
@@ -70,7 +72,7 @@ struct ProjectionFollower {
             context.projections.stopInline(name)
         }
         let step = try await catchUp(projection, retries: true) { done, head in
-            progress(WorkProgress(done: done, total: head))
+            progress(done, head)
         }
         if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
     }

@@ -28,7 +28,7 @@ extension Store {
     /// - Throws: `projectionFailed` for the first view that failed, once the others are done;
     ///   `projectionNotReady` if another process has another version; `closed`, `full`, `io`.
     public func prepareProjections(
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws {
         try await ProjectionFollower(store: self).prepare(progress)
     }
@@ -41,7 +41,8 @@ extension Store {
     /// - Throws: `unknownProjection` if the store was opened without it; what
     ///   ``prepareProjections(progress:)`` throws.
     public func rebuildProjection(
-        named name: String, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        named name: String,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws {
         try await ProjectionFollower(store: self).rebuild(name, progress)
     }

@@ -39,7 +39,7 @@ struct ImportBatch: Sendable {
 
     /// Saves the records; those that can't be saved are problems.
     func save(
-        _ transaction: borrowing WriteTransaction, _ options: ImportReport.Options
+        _ transaction: borrowing WriteTransaction, isStrict: Bool, addsAttributes: Bool
     ) throws -> Outcome {
         var outcome = Outcome()
         for (line, record) in records {
@@ -50,10 +50,10 @@ struct ImportBatch: Sendable {
                 outcome.report.note(
                     try transaction.save(
                         record.values, as: record.key, of: record.entity,
-                        addsAttributes: options.addsAttributes))
+                        addsAttributes: addsAttributes))
             } catch let error as StoreError where error.isAboutRecord {
                 let problem = ImportReport.Problem(line: line, reason: error.message)
-                if options.isStrict { throw ImportStopped(problem: problem) }
+                if isStrict { throw ImportStopped(problem: problem) }
                 outcome.problems.append(problem)
             }
         }

@@ -1,20 +1,4 @@
 extension ImportReport {
-    /// Options of an import.
-    public struct Options: Hashable, Sendable {
-        /// Whether the first bad line ends the import, and nothing of its transaction is kept.
-        public var isStrict: Bool
-        /// Whether attributes that the store doesn't know are added to it; otherwise their lines are bad.
-        public var addsAttributes: Bool
-
-        /// Options; the default skips bad lines and refuses unknown attributes.
-        public init(isStrict: Bool = false, addsAttributes: Bool = false) {
-            self.isStrict = isStrict
-            self.addsAttributes = addsAttributes
-        }
-    }
-}
-
-extension ImportReport {
     /// A line that was not imported.
     public struct Problem: Hashable, Sendable {
         /// The number of the line, from 1 on.

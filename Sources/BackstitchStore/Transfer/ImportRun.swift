@@ -3,13 +3,15 @@ import BackstitchCore
 /// An import of records, some thousand lines in each transaction.
 struct ImportRun {
     let store: Store
-    let options: ImportReport.Options
+    let isStrict: Bool
+    let addsAttributes: Bool
     private var report = ImportReport()
     private var batch = ImportBatch()
 
-    init(store: Store, options: ImportReport.Options) {
+    init(store: Store, isStrict: Bool, addsAttributes: Bool) {
         self.store = store
-        self.options = options
+        self.isStrict = isStrict
+        self.addsAttributes = addsAttributes
     }
 
     /// Imports all that the closure gives.
@@ -35,7 +37,7 @@ struct ImportRun {
             for line in lines {
                 report.lines += 1
                 batch.add(line, number: report.lines)
-                guard batch.isFull || (options.isStrict && !batch.problems.isEmpty) else {
+                guard batch.isFull || (isStrict && !batch.problems.isEmpty) else {
                     continue
                 }
                 try await keep(tell)
@@ -52,9 +54,11 @@ struct ImportRun {
     private mutating func keep(_ tell: (ImportReport.Problem) -> Void) async throws {
         let lines = batch
         batch = ImportBatch()
-        if options.isStrict, let problem = lines.problems.first { return stop(at: problem, tell) }
+        if isStrict, let problem = lines.problems.first { return stop(at: problem, tell) }
         do {
-            let outcome = try await store.write { [options] in try lines.save($0, options) }
+            let outcome = try await store.write { [isStrict, addsAttributes] in
+                try lines.save($0, isStrict: isStrict, addsAttributes: addsAttributes)
+            }
             report.inserted += outcome.report.inserted
             report.updated += outcome.report.updated
             report.unchanged += outcome.report.unchanged

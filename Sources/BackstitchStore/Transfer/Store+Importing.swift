@@ -12,7 +12,10 @@ extension Store {
     /// thousand lines are one transaction. Memory does not grow with the input.
     ///
     /// - Parameters:
-    ///   - options: How to treat bad lines and unknown attributes.
+    ///   - isStrict: Whether the first bad line ends the import, and nothing of its transaction is
+    ///     kept. Otherwise bad lines are skipped.
+    ///   - addsAttributes: Whether attributes that the store doesn't know are added to it. Otherwise
+    ///     their lines are bad.
     ///   - next: Gives the next bytes, in parts of any size; nil at the end.
     ///   - problem: Called with each line that is not imported, in the order of the lines.
     ///   - progress: Called after each transaction.
@@ -21,11 +24,11 @@ extension Store {
     ///   `next` throws.
     @discardableResult
     public func importRecords(
-        options: ImportReport.Options = .init(), from next: () throws -> [UInt8]?,
+        isStrict: Bool = false, addsAttributes: Bool = false, from next: () throws -> [UInt8]?,
         problem tell: (ImportReport.Problem) -> Void = { _ in },
         progress: (ImportReport) -> Void = { _ in }
     ) async throws -> ImportReport {
-        var run = ImportRun(store: self, options: options)
+        var run = ImportRun(store: self, isStrict: isStrict, addsAttributes: addsAttributes)
         return try await run.take(all: next, tell, progress)
     }
 }

@@ -14,6 +14,9 @@ public struct RebuildReport: Hashable, Sendable {
 }
 
 extension Store {
+    /// After how many operations or records long work tells its progress.
+    package static let progressInterval = 4_096
+
     /// Rebuilds the tables from the log, in one transaction.
     ///
     /// The tables are a function of the log, so this changes nothing unless they were damaged.
@@ -24,7 +27,7 @@ extension Store {
     /// - Throws: `damaged` if the log itself is; the tables are then unchanged.
     @discardableResult
     public func rebuild(
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> RebuildReport {
         try await withLogWriter { try TablesRebuild(log: $0).report(progress) }
     }
@@ -73,10 +76,10 @@ private struct TablesRebuild {
     let log: LogWriter
 
     /// Rebuilds the tables, and compares them with what they were.
-    func report(_ progress: (WorkProgress) -> Void) throws -> RebuildReport {
+    func report(_ progress: (_ done: Int, _ total: Int) -> Void) throws -> RebuildReport {
         let operations = try log.access.count(of: log.databases.log)
         let before = try TablesDigest(log.reader)
-        try run { progress(WorkProgress(done: $0, total: operations)) }
+        try run { progress($0, operations) }
         let after = try TablesDigest(log.reader)
         return RebuildReport(
             operations: operations, entries: after.entries, isIdentical: before == after)
@@ -97,7 +100,7 @@ private struct TablesRebuild {
         try log.reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: log.catalog)
             done += 1
-            if done % WorkProgress.interval == 0 { progress(done) }
+            if done % Store.progressInterval == 0 { progress(done) }
             return true
         }
         try log.recountOutbox()

@@ -42,14 +42,15 @@ extension Store {
     /// - Parameter progress: Called now and then, on another thread.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
     public func verify(
-        progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
         try verify(in: VerificationPlace(configuration), progress: progress)
     }
 
     /// Checks the log and the tables, as ``verify(progress:)`` does, in a place that was made before.
     package func verify(
-        in place: VerificationPlace, progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
+        in place: VerificationPlace,
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
         try Verification.report(of: self, in: place, progress)
     }
@@ -79,7 +80,7 @@ private struct Verification {
     /// - Throws: As ``Store/verify(progress:)``.
     static func report(
         of store: Store, in place: VerificationPlace,
-        _ progress: @escaping @Sendable (WorkProgress) -> Void
+        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
     ) throws -> VerificationReport {
         let databases = store.databases
         let operations = try store.read { try $0.reader.access.count(of: databases.log) }
@@ -100,7 +101,7 @@ private struct Verification {
     }
 
     private func run(
-        _ reader: TableReader, _ progress: @escaping (WorkProgress) -> Void
+        _ reader: TableReader, _ progress: @escaping (_ done: Int, _ total: Int) -> Void
     ) throws -> VerificationReport {
         // The log is read twice: to be checked, and to be applied.
         let shared = SharedProgress(
@@ -168,11 +169,11 @@ private struct Verification {
 /// The progress of several threads together.
 private final class SharedProgress: @unchecked Sendable {  // Protected by the monitor.
     private let total: Int
-    private let tell: (WorkProgress) -> Void
+    private let tell: (_ done: Int, _ total: Int) -> Void
     private let monitor = Monitor()
     private var done = 0
 
-    init(total: Int, _ tell: @escaping (WorkProgress) -> Void) {
+    init(total: Int, _ tell: @escaping (_ done: Int, _ total: Int) -> Void) {
         (self.total, self.tell) = (total, tell)
     }
 
@@ -180,7 +181,7 @@ private final class SharedProgress: @unchecked Sendable {  // Protected by the m
     func add(_ count: Int) {
         monitor.inside {
             done += count
-            tell(WorkProgress(done: done, total: total))
+            tell(done, total)
         }
     }
 }

@@ -30,7 +30,7 @@ extension Store {
     @discardableResult
     public func update<Model: Entity>(
         _ query: Query<Model>, inPartsOf recordsMax: Int, author: String? = nil,
-        context: String = "", progress: (WorkProgress) -> Void = { _ in },
+        context: String = "", progress: (_ done: Int, _ total: Int) -> Void = { _, _ in },
         set change: @escaping @Sendable (inout Model) throws -> Void
     ) async throws -> Int {
         try await WriteInParts(store: self, author: author, context: context).run(
@@ -59,7 +59,7 @@ extension Store {
     @discardableResult
     public func delete<Model: Entity>(
         _ query: Query<Model>, inPartsOf recordsMax: Int, author: String? = nil,
-        context: String = "", progress: (WorkProgress) -> Void = { _ in }
+        context: String = "", progress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> Int {
         try await WriteInParts(store: self, author: author, context: context).run(
             query, recordsMax, progress
@@ -80,7 +80,7 @@ private struct WriteInParts {
     ///
     /// - Returns: how often `body` returned true.
     func run<Model: Entity>(
-        _ query: Query<Model>, _ recordsMax: Int, _ progress: (WorkProgress) -> Void,
+        _ query: Query<Model>, _ recordsMax: Int, _ progress: (_ done: Int, _ total: Int) -> Void,
         _ body: @escaping @Sendable (borrowing WriteTransaction, RecordKey) throws -> Bool
     ) async throws -> Int {
         guard recordsMax > 0 else {
@@ -108,7 +108,7 @@ private struct WriteInParts {
             }
             changed += count
             done += part.count
-            progress(WorkProgress(done: done, total: total))
+            progress(done, total)
         }
         return changed
     }

@@ -39,7 +39,7 @@ extension StoreInfo {
             lastSequence: try reader.log.head,
             operations: try reader.access.count(of: reader.databases.log),
             compactedThrough: try LogBounds(reader).compaction.through,
-            outbox: try OutboxCounts(reader),
+            outbox: try StoreInfo.Outbox(reader),
             parked: try ParkedRecord.all(reader, limit: StoreInfo.parkedMax),
             incompleteRecords: try IncompleteRecords.count(reader),
             zones: try Zone.all(reader), projections: try Projection.all(reader), space: space,

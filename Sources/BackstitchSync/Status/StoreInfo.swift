@@ -83,7 +83,7 @@ public struct StoreInfo: Hashable, Sendable {
     /// Operations up to this sequence may be missing, because they were compacted; 0 if none are.
     public let compactedThrough: UInt64
     /// How much waits to be pushed, is parked, or is in the conflict journal.
-    public let outbox: OutboxCounts
+    public let outbox: StoreInfo.Outbox
     /// Parked records in the order of their keys, ``parkedMax`` at most.
     public let parked: [ParkedRecord]
     /// How many records of the service could not be stored whole, because there are no numbers left for

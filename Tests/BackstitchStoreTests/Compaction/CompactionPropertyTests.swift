@@ -15,11 +15,11 @@ import Testing
         let comment = Comment(rawValue: "seed \(seed), horizon \(horizon), \(perChunk) a chunk")
         let tables = try store.tableImage()
         let pushes = try store.pushes()
-        let counts = try store.read { try OutboxCounts($0.reader) }
+        let counts = try store.read { try StoreInfo.Outbox($0.reader) }
         _ = try await store.compact(through: horizon, operationsPerChunk: perChunk)
         #expect(try store.tableImage() == tables, comment)
         #expect(try store.pushes() == pushes, comment)
-        #expect(try store.read { try OutboxCounts($0.reader) } == counts, comment)
+        #expect(try store.read { try StoreInfo.Outbox($0.reader) } == counts, comment)
         #expect(try store.verify().problems == [], comment)
         #expect(try await store.rebuild().isIdentical, comment)
         #expect(try store.tableImage() == tables, comment)

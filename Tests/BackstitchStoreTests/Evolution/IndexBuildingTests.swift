@@ -88,8 +88,10 @@ enum BuildingSorted {
         }
         #expect(try store.verify().problems == [])
         #expect(try explanation(store) == before)
-        let told = Locked<[WorkProgress]>([])
-        try await store.prepareIndexes { progress in told.withLock { $0.append(progress) } }
+        let told = Locked<[(done: Int, total: Int)]>([])
+        try await store.prepareIndexes { done, total in
+            told.withLock { $0.append((done, total)) }
+        }
         #expect(told.withLock { $0.last.map { $0.done <= $0.total } } == true)
         #expect(try store.indexesBeingBuilt == [])
         #expect(try explanation(store) != before)

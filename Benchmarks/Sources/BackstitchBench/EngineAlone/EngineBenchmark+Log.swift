@@ -11,7 +11,7 @@ extension EngineBenchmark {
             for part in Self.parts(numbers) { try save(part, in: store) }
             for part in Self.parts(numbers) { try raise(part, in: store) }
             let rebuild = try await Work("rebuild", operations) { progress in
-                _ = try await store.rebuild { _ in progress() }
+                _ = try await store.rebuild { _, _ in progress() }
             }
             let verify = try await self.verify(store, "verify")
             let alone = try open(.relaxed, readThreads: 1)
@@ -27,7 +27,7 @@ extension EngineBenchmark {
 
     private func verify(_ store: Store, _ name: String) async throws -> Work {
         try await Work(name, options.operations) { progress in
-            let report = try store.verify { _ in progress() }
+            let report = try store.verify { _, _ in progress() }
             guard report.isConsistent else {
                 throw EngineFailure(
                     description: report.problems.first ?? "the store is not consistent")

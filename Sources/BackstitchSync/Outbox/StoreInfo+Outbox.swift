@@ -1,36 +1,38 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// The number of records and operations that wait, by reason.
-public struct OutboxCounts: Hashable, Sendable {
-    /// Records with operations that are to be pushed.
-    public internal(set) var pendingRecords = 0
-    /// Operations that are to be pushed.
-    public internal(set) var pendingOperations = 0
-    /// Records whose operations are parked.
-    public internal(set) var parkedRecords = 0
-    /// Operations that are parked. With ``pendingOperations`` they are all that the service does not
-    /// have.
-    public internal(set) var parkedOperations = 0
-    /// Records with operations that the engine's selection holds back.
-    public internal(set) var heldBackRecords = 0
-    /// Records that were not checked against the selection's predicates, because too many
-    /// operations wait: they are pending or held back, and counted as neither. 0 without
-    /// predicates, and if fewer than ``examinedMax`` operations follow the outbox's floor.
-    public internal(set) var unexaminedRecords = 0
-    /// Conflicts in the journal.
-    public internal(set) var conflicts = 0
+extension StoreInfo {
+    /// The number of records and operations that wait, by reason.
+    public struct Outbox: Hashable, Sendable {
+        /// Records with operations that are to be pushed.
+        public internal(set) var pendingRecords = 0
+        /// Operations that are to be pushed.
+        public internal(set) var pendingOperations = 0
+        /// Records whose operations are parked.
+        public internal(set) var parkedRecords = 0
+        /// Operations that are parked. With ``pendingOperations`` they are all that the service does not
+        /// have.
+        public internal(set) var parkedOperations = 0
+        /// Records with operations that the engine's selection holds back.
+        public internal(set) var heldBackRecords = 0
+        /// Records that were not checked against the selection's predicates, because too many
+        /// operations wait: they are pending or held back, and counted as neither. 0 without
+        /// predicates, and if fewer than ``examinedMax`` operations follow the outbox's floor.
+        public internal(set) var unexaminedRecords = 0
+        /// Conflicts in the journal.
+        public internal(set) var conflicts = 0
 
-    /// The most operations that are looked at to tell what a selection's predicates hold back.
-    public static let examinedMax = 5_000
+        /// The most operations that are looked at to tell what a selection's predicates hold back.
+        public static let examinedMax = 5_000
+    }
 }
 
-extension OutboxCounts {
+extension StoreInfo.Outbox {
     /// Counts what waits: reads what every commit keeps up, and counts all rows if a program has
     /// written that does not.
     ///
     /// Of entities that the selection narrows by a predicate it looks at operations from the outbox's
-    /// floor on, ``OutboxCounts/examinedMax`` at most.
+    /// floor on, ``StoreInfo.Outbox/examinedMax`` at most.
     /// - Parameter fromStart: Whether operations before the outbox's floor may be selected too.
     package init(
         _ reader: TableReader, selection: BoundSelection = BoundSelection(),
