@@ -26,6 +26,8 @@
 @_exported public import struct BackstitchLog.ChangeSet
 @_exported public import struct BackstitchCore.MonitorEvent
 @_exported public import enum BackstitchCore.RetentionPolicy
+@_exported public import class BackstitchStore.AssetReader
+@_exported public import class BackstitchStore.AssetWriter
 @_exported public import struct BackstitchStore.DataMigration
 @_exported public import class BackstitchStore.Store
 @_exported public import struct BackstitchStore.StoreAssets
@@ -74,7 +76,6 @@
 
 @_exported public import struct BackstitchStore.BackupReport
 @_exported public import struct BackstitchStore.CompactionReport
-@_exported public import struct BackstitchStore.ImportReport
 @_exported public import struct BackstitchSync.StoreInfo
 
 // MARK: Synchronisation

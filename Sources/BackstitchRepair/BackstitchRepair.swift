@@ -1,4 +1,5 @@
-// What a tool needs that checks stores, beside the types of this module.
+// The reports that tools keep, beside the types of this module.
 
+@_exported public import struct BackstitchStore.ImportReport
 @_exported public import struct BackstitchStore.RebuildReport
 @_exported public import struct BackstitchStore.VerificationReport

@@ -121,7 +121,7 @@ final class SalvageBuilder {
         try reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: catalog)
             done += 1
-            if done % Store.progressInterval == 0 { progress(done) }
+            if done % WorkProgress.interval == 0 { progress(done) }
             return true
         }
     }

@@ -45,11 +45,8 @@ extension SyncEngine {
         return try await sync()
     }
 
-    /// Fetches all records again. Use it if the store and the service seem to differ.
-    ///
-    /// Records without unsynced edits become what the service has, or are deleted if it has none. For
-    /// edited ones the conflict policy decides as usual; no unsynced edit is lost.
-    /// - Returns: a report of the round.
+    /// Fetches all records again. Those without unsynced edits become what the service has, or are
+    /// deleted if it has none; for edited ones the conflict policy decides.
     /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
     @discardableResult
     public func fetchAllAgain() async throws -> SyncReport {
@@ -57,10 +54,8 @@ extension SyncEngine {
         return try await sync()
     }
 
-    /// Uploads all local records again, which win; the values that lose are in the conflict journal.
-    ///
+    /// Uploads all local records again, which win; the conflict journal has the values that lose.
     /// Records that only the service has are pulled; nothing is deleted.
-    /// - Returns: a report of the round.
     /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
     @discardableResult
     public func uploadAllAgain() async throws -> SyncReport {

@@ -26,7 +26,7 @@ import Testing
     /// Numbers only go down, but for what the table says a reason for.
     @Test func `the surface does not grow unnoticed`() throws {
         let text = try #require(SourceFile(path: Self.baseline)).text
-        #expect(Self.types(of: text).count <= 71)
+        #expect(Self.types(of: text).count <= 72)
         let nested = Self.declarations(of: text).filter { $0.path.count > 1 }
         #expect(nested.count <= 60)
         // What has only static members is a name space.

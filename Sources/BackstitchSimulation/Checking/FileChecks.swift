@@ -154,7 +154,7 @@ struct FileChecks {
 
     // MARK: What is read
 
-    func check(_ reader: StoreAssets.Reader, _ content: String, _ name: String) throws {
+    func check(_ reader: AssetReader, _ content: String, _ name: String) throws {
         let bytes = Array(try reader.read(at: 0, count: Int(reader.byteCount)))
         guard SimulatedCloud.fileChecksum(of: bytes, isOpaque: false) == content else {
             throw story.failure("\(name) reads other bytes than the record says", [content])

@@ -32,7 +32,7 @@ final class SimulatedHome {
     /// Files that were added and that no record holds yet.
     var added: [Asset] = []
     /// Files that are open, with the hashes of their contents.
-    var readers: [(reader: StoreAssets.Reader, content: String)] = []
+    var readers: [(reader: AssetReader, content: String)] = []
 
     init(_ index: Int, directory: String, clock: DeviceClock) {
         self.index = index

@@ -46,7 +46,7 @@ public struct StoreAssets: Sendable {
     public func add(
         contentsOf url: URL, contentType: String? = nil, fileName: String? = nil
     ) async throws -> Asset {
-        let source = try StoreAssets.Reader(path: url.localPath())
+        let source = try AssetReader(path: url.localPath())
         return try await add(
             contentType: contentType, fileName: fileName ?? url.lastPathComponent
         ) { writer in
@@ -62,13 +62,13 @@ public struct StoreAssets: Sendable {
     /// - Throws: what the closure throws; then nothing is added.
     public func add(
         contentType: String? = nil, fileName: String? = nil,
-        _ body: (StoreAssets.Writer) async throws -> Void
+        _ body: (AssetWriter) async throws -> Void
     ) async throws -> Asset {
         guard store.environment.isOnDisk else {
             throw StoreError(
                 .inaccessible, "A store in memory keeps no files. Open a store in a folder.")
         }
-        let writer = try StoreAssets.Writer(folder)
+        let writer = try AssetWriter(folder)
         try await body(writer)
         try Task.checkCancellation()
         let (path, content, byteCount) = try writer.end()
@@ -106,7 +106,7 @@ public struct StoreAssets: Sendable {
     /// - Throws: `notHere` if it is not on this device and no engine runs that could download it, or
     ///   the service can't be reached; `assetMissing` if the service does not have it either;
     ///   `CancellationError`.
-    public func open(_ asset: Asset) async throws -> StoreAssets.Reader {
+    public func open(_ asset: Asset) async throws -> AssetReader {
         if let reader = try await openHere(asset) { return reader }
         guard let provider = store.shared.assetProvider.withLock({ $0.provider }) else {
             throw Self.notHere
@@ -128,11 +128,11 @@ public struct StoreAssets: Sendable {
         try content(of: asset).map(folder.holds) ?? false
     }
 
-    private func openHere(_ asset: Asset) async throws -> StoreAssets.Reader? {
+    private func openHere(_ asset: Asset) async throws -> AssetReader? {
         guard let content = try content(of: asset), folder.holds(content) else { return nil }
-        let reader: StoreAssets.Reader
+        let reader: AssetReader
         do {
-            reader = try StoreAssets.Reader(path: folder.path(content))
+            reader = try AssetReader(path: folder.path(content))
         } catch let error as StoreError where error.code == .inaccessible {
             // It was evicted in between.
             if !folder.holds(content) { return nil }

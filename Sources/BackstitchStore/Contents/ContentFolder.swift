@@ -113,7 +113,7 @@ package struct ContentFolder: Sendable {
     /// Keeps bytes as a content, on disk when this returns.
     func keep(_ bytes: Data, as content: ContentKey) throws {
         if holds(content) { return try Self.sync(folder(content)) }
-        let writer = try StoreAssets.Writer(self)
+        let writer = try AssetWriter(self)
         try writer.write(bytes)
         try keep(writer.end().path, as: content)
         writer.release()

@@ -19,7 +19,7 @@ extension ExternalValues {
                 }
             }
             guard let content, folder.holds(content) else { return nil }
-            let reader = try StoreAssets.Reader(path: folder.path(content))
+            let reader = try AssetReader(path: folder.path(content))
             return try reader.read(at: 0, count: Int(reader.byteCount))
         }
     }

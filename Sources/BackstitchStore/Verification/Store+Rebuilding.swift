@@ -14,9 +14,6 @@ public struct RebuildReport: Hashable, Sendable {
 }
 
 extension Store {
-    /// After how many operations or records long work tells its progress.
-    package static let progressInterval = 4_096
-
     /// Rebuilds the tables from the log, in one transaction.
     ///
     /// The tables are a function of the log, so this changes nothing unless they were damaged.
@@ -100,7 +97,7 @@ private struct TablesRebuild {
         try log.reader.log.visit(from: 1) { operation in
             try projector.apply(operation, catalog: log.catalog)
             done += 1
-            if done % Store.progressInterval == 0 { progress(done) }
+            if done % WorkProgress.interval == 0 { progress(done) }
             return true
         }
         try log.recountOutbox()

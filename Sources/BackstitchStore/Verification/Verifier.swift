@@ -19,7 +19,7 @@ struct Verifier {
         var found = report
         try reader.log.visitStored(from: 0) { sequence, bytes in
             found.operations += 1
-            if found.operations % Store.progressInterval == 0 { progress(Store.progressInterval) }
+            if found.operations % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             if sequence > compacted {
                 if sequence != expected {
                     found.note("Operation \(expected) is missing: the next one is \(sequence).")
@@ -131,7 +131,7 @@ struct Verifier {
             let operation = try OperationView(bytes, sequence: sequence)
             try projector.apply(operation, catalog: reader.catalog)
             done += 1
-            if done % Store.progressInterval == 0 { progress(Store.progressInterval) }
+            if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             return true
         }
     }
