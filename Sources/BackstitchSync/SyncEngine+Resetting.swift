@@ -2,8 +2,13 @@ import BackstitchCore
 import BackstitchStore
 
 /// Whose version wins when everything is compared again.
-enum ResyncSource: Hashable, Sendable {
-    case server, local
+public enum ResyncSource: String, Hashable, Sendable, CaseIterable {
+    /// Everything is fetched again. Records without unsynced edits become what the service has, or
+    /// are deleted if it has none; for edited ones the conflict policy decides as usual.
+    case server
+    /// All local records are uploaded again and win; the lost values are in the conflict journal.
+    /// Records that only the service has are pulled; nothing is deleted.
+    case local
 }
 
 extension SyncEngine {
@@ -45,21 +50,14 @@ extension SyncEngine {
         return try await sync()
     }
 
-    /// Fetches all records again. Those without unsynced edits become what the service has, or are
-    /// deleted if it has none; for edited ones the conflict policy decides.
-    /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
+    /// Compares all local records with all of the service's, as if for the first time. Use it if
+    /// the two seem to differ. No unsynced edit is lost.
+    ///
+    /// - Returns: a report of the round.
+    /// - Throws: ``SyncError``. Once begun it is carried through by later rounds.
     @discardableResult
-    public func fetchAllAgain() async throws -> SyncReport {
-        try await request(.resync(from: .server))
-        return try await sync()
-    }
-
-    /// Uploads all local records again, which win; the conflict journal has the values that lose.
-    /// Records that only the service has are pulled; nothing is deleted.
-    /// - Throws: ``SyncError``. Once begun, later rounds carry it through.
-    @discardableResult
-    public func uploadAllAgain() async throws -> SyncReport {
-        try await request(.resync(from: .local))
+    public func resync(from source: ResyncSource) async throws -> SyncReport {
+        try await request(.resync(from: source))
         return try await sync()
     }
 }

@@ -116,7 +116,7 @@ private final class LateService: ForwardingService {
             let fetchesAll = generator.next() % 2 == 0
             try await retried {
                 if fetchesAll {
-                    try await next.fetchAllAgain()
+                    try await next.resync(from: .server)
                 } else {
                     try await next.sync()
                 }

@@ -69,7 +69,7 @@ import Testing
             gate.open()
             await phone.engine.untilEnded()
         }
-        try await next.engine.fetchAllAgain()
+        try await next.engine.resync(from: .server)
         #expect(try next.all(Note.self).count == 40)
         #expect(requests.withLock { $0 } >= 8)
         try await next.expectEqualToFresh(cloud)
@@ -170,7 +170,7 @@ import Testing
             gate.open()
             await phone.engine.untilEnded()
         }
-        try await other.engine.fetchAllAgain()
+        try await other.engine.resync(from: .server)
         #expect(await syncError { _ = try await call.value }?.code == .standby)
         #expect(phone.engine.status == .standby)
         try await other.expectEqualToFresh(cloud)

@@ -36,7 +36,7 @@ import Testing
             { try await engine.start() }, { try await engine.sync() },
             { try await engine.waitUntilCaughtUp() },
             { _ = try await engine.waitUntilSynced(operation: last) },
-            { try await engine.fetchAllAgain() }, { try await engine.resetLocal() },
+            { try await engine.resync(from: .server) }, { try await engine.resetLocal() },
             { try await engine.resetRemote() }, { try await engine.destroyZone() },
             { try await engine.fetchAgain([Note.ID("a")]) },
         ]
@@ -236,7 +236,7 @@ import Testing
         #expect(clock.sleeperCount == 0)
         #expect(await phone.engine.nextAttemptMilliseconds == nil)
         for call in [
-            { try await phone.engine.sync() }, { try await phone.engine.fetchAllAgain() },
+            { try await phone.engine.sync() }, { try await phone.engine.resync(from: .server) },
         ] {
             let error = await syncError { _ = try await call() }
             #expect(error?.code == .stopped)

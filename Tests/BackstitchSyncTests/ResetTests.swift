@@ -121,7 +121,7 @@ import Testing
         // What only a fault of the service can do: its feed does not tell of this.
         try cloud.remove("b", in: scenarioZone)
         cloud.forgetTombstones(of: scenarioZone)
-        try await phone.engine.fetchAllAgain()
+        try await phone.engine.resync(from: .server)
         #expect(try phone.titles() == ["a": "edited", "c": "new"])
         #expect(remote(cloud) == ["Note a {title: edited}", "Note c {title: new}"])
         try await phone.expectSettled()
@@ -140,7 +140,7 @@ import Testing
         for name in ["a", "b", "theirs"] {
             try cloud.write(name, type: "Note", fields: ["title": .string("t")], in: scenarioZone)
         }
-        try await phone.engine.uploadAllAgain()
+        try await phone.engine.resync(from: .local)
         let titles = ["a": "one", "b": "edited", "theirs": "t"]
         #expect(try phone.titles() == titles)
         #expect(

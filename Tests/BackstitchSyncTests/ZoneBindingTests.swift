@@ -52,7 +52,7 @@ import Testing
         await expectRefused { try await typo.engine.destroyZone() }
         await expectRefused { try await typo.engine.resetLocal() }
         await expectRefused { try await typo.engine.resetRemote() }
-        await expectRefused { try await typo.engine.uploadAllAgain() }
+        await expectRefused { try await typo.engine.resync(from: .local) }
         await expectRefused { try await typo.engine.resume(after: .erase) }
         await expectRefused { try await typo.engine.fetchAgain([Note.ID("b")]) }
         #expect(cloud.requestCounts == requests)

@@ -134,7 +134,7 @@ final class EngineTroubles {
         }
         return [
             call { try await engine.sync() },
-            call { try await engine.fetchAllAgain() },
+            call { try await engine.resync(from: .server) },
             call { try await engine.destroyZone() },
             call { try await engine.fetchAgain([SimulatedNote.ID("none")]) },
             call { try await engine.waitUntilCaughtUp() },

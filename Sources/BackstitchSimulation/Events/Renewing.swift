@@ -64,8 +64,8 @@ struct Renewing {
         case .localWithEdits: try await engine.resetLocal(keepsUnsynced: false)
         case .remote: try await engine.resetRemote()
         case .destroyZone: try await engine.destroyZone()
-        case .fromServer: try await engine.fetchAllAgain()
-        case .fromLocal: try await engine.uploadAllAgain()
+        case .fromServer: try await engine.resync(from: .server)
+        case .fromLocal: try await engine.resync(from: .local)
         }
     }
 }

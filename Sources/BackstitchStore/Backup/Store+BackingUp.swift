@@ -32,8 +32,7 @@ extension Store {
 
     @discardableResult
     package func backup(
-        to directory: String,
-        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+        to directory: String, progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
     ) throws -> BackupReport {
         do {
             try StoreFolder(directory).requireFree(outside: environment.directory)

@@ -12,10 +12,8 @@ extension Store {
     /// thousand lines are one transaction. Memory does not grow with the input.
     ///
     /// - Parameters:
-    ///   - isStrict: Whether the first bad line ends the import, and nothing of its transaction is
-    ///     kept. Otherwise bad lines are skipped.
-    ///   - addsAttributes: Whether attributes that the store doesn't know are added to it. Otherwise
-    ///     their lines are bad.
+    ///   - isStrict: Whether the first bad line ends the import, without what its transaction saved.
+    ///   - addsAttributes: Whether unknown attributes are added to the store; else their lines are bad.
     ///   - next: Gives the next bytes, in parts of any size; nil at the end.
     ///   - problem: Called with each line that is not imported, in the order of the lines.
     ///   - progress: Called after each transaction.

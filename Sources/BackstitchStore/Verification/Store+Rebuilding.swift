@@ -19,8 +19,7 @@ extension Store {
     /// The tables are a function of the log, so this changes nothing unless they were damaged.
     /// Writers wait, about ten microseconds an operation; readers see the old tables.
     ///
-    /// - Parameter progress: Called now and then, on another thread; starts again at zero if the
-    ///   file had to grow.
+    /// - Parameter progress: Called now and then, on another thread; from zero again if the file grew.
     /// - Throws: `damaged` if the log itself is; the tables are then unchanged.
     @discardableResult
     public func rebuild(

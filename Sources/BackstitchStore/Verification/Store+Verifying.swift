@@ -49,8 +49,7 @@ extension Store {
 
     /// Checks the log and the tables, as ``verify(progress:)`` does, in a place that was made before.
     package func verify(
-        in place: VerificationPlace,
-        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+        in place: VerificationPlace, progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
         try Verification.report(of: self, in: place, progress)
     }
