@@ -29,17 +29,17 @@ struct ContentCheck {
         case Databases.metaIndex: addMeta(entry)
         case let place?:
             guard let entity = Databases.entity(ofDatabase: place) else { return }
-            addRow(entry, of: entity, entry.key)
+            unsafe addRow(entry, of: entity, entry.key)
         case nil: break
         }
     }
 
     private mutating func addOperation(_ entry: FileEntry) {
-        guard entry.key.count == 8 else {
+        guard unsafe entry.key.count == 8 else {
             isLogDamaged = true
             return diagnosis.note(.log, "The log has a key that is no sequence.")
         }
-        let sequence = entry.key.sequence
+        let sequence = unsafe entry.key.sequence
         diagnosis.operations += 1
         if sequence > expected {
             if gaps.count == Self.gapsMax { gaps.removeFirst() }
@@ -47,7 +47,7 @@ struct ContentCheck {
         }
         expected = max(expected, sequence &+ 1)
         do throws(OperationDamage) {
-            _ = try OperationView(entry.value, sequence: sequence)
+            _ = try unsafe OperationView(entry.value, sequence: sequence)
         } catch {
             isLogDamaged = true
             diagnosis.note(.log, "Operation \(sequence): \(error).")
@@ -56,24 +56,25 @@ struct ContentCheck {
 
     /// Checks the rows among the tables, which only stores of format 1 have there.
     private mutating func addTableEntry(_ entry: FileEntry) {
-        guard entry.key.first == TableKey.rows else { return }
-        guard TableKey.isRow(entry.key) else {
+        guard unsafe entry.key.first == TableKey.rows else { return }
+        guard unsafe TableKey.isRow(entry.key) else {
             areRowsDamaged = true
             return diagnosis.note(.tables, "A row is damaged: its key is no record's.")
         }
-        addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
+        unsafe addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
     }
 
     private mutating func addRow(
         _ entry: FileEntry, of entity: EntityNumber, _ key: UnsafeRawBufferPointer
     ) {
         diagnosis.rows += 1
-        guard key.isRecordKey, let row = RowView(entry.value), row.isIntact(of: entity, key),
+        guard unsafe key.isRecordKey, let row = unsafe RowView(entry.value),
+            unsafe row.isIntact(of: entity, key),
             row.isWellFormed
         else {
             areRowsDamaged = true
             let name =
-                key.isRecordKey
+                unsafe key.isRecordKey
                 ? RecordKey(reading: key).map { "'\($0)' of entity \(entity.rawValue)" } : nil
             return diagnosis.note(
                 .tables, "A row is damaged: \(name ?? "its key is no record's").")
@@ -82,9 +83,9 @@ struct ContentCheck {
     }
 
     private mutating func addMeta(_ entry: FileEntry) {
-        if ViewEntries.isEntry(entry.key) { return }
-        let name = String(decoding: entry.key, as: UTF8.self)
-        if !name.hasPrefix(RecordNotes.seen.prefix) { meta[name] = Array(entry.value) }
+        if unsafe ViewEntries.isEntry(entry.key) { return }
+        let name = unsafe String(decoding: entry.key, as: UTF8.self)
+        if !name.hasPrefix(RecordNotes.seen.prefix) { meta[name] = unsafe Array(entry.value) }
     }
 
     /// Ends the check, once all entries were shown.
@@ -157,12 +158,12 @@ struct ContentCheck {
 
 extension UnsafeRawBufferPointer {
     /// Whether these are the bytes of a record key, to the last one.
-    var isRecordKey: Bool { RecordKey(reading: self)?.byteCount == count }
+    var isRecordKey: Bool { unsafe RecordKey(reading: self)?.byteCount == count }
 }
 
 extension RowView {
     /// Whether the fields are as they are written.
     var isWellFormed: Bool {
-        isDeleted ? bodyBytes.isEmpty : fields?.isWellFormed == true
+        unsafe isDeleted ? bodyBytes.isEmpty : fields?.isWellFormed == true
     }
 }

@@ -16,7 +16,8 @@ extension SalvageBuilder {
             var all: [String: [UInt8]] = [:]
             try source.withCursor(in: database) { cursor in
                 while try cursor.next() {
-                    all[String(decoding: cursor.key, as: UTF8.self)] = Array(cursor.value)
+                    unsafe all[String(decoding: cursor.key, as: UTF8.self)] = unsafe Array(
+                        cursor.value)
                 }
             }
             for (name, value) in all where !name.hasPrefix(MetaChecksum.prefix) {

@@ -21,14 +21,14 @@ extension SalvageBuilder {
             try source.withCursor(in: places[SalvageSource.Place.rows]) { rows in
                 var isRow = try rows.first()
                 while try records.next() {
-                    let key = records.key
-                    let name = key.part(0..<key.count - 8)
-                    if found.map({ !$0.name.elementsEqual(name) }) == true {
+                    let key = unsafe records.key
+                    let name = unsafe key.part(0..<key.count - 8)
+                    if found.map({ unsafe !$0.name.elementsEqual(name) }) == true {
                         try salvage(&found, &rows, &isRow)
                     }
-                    if found == nil { found = Found(name: Array(name)) }
-                    found?.sequences.append(key.part(key.count - 8..<key.count).sequence)
-                    if records.value.first == 0 { found?.isCurrent = true }
+                    if found == nil { found = unsafe Found(name: Array(name)) }
+                    unsafe found?.sequences.append(key.part(key.count - 8..<key.count).sequence)
+                    if unsafe records.value.first == 0 { found?.isCurrent = true }
                 }
                 try salvage(&found, &rows, &isRow)
                 while isRow { try salvageRow(&rows, &isRow) }
@@ -42,27 +42,27 @@ extension SalvageBuilder {
     ) throws {
         guard let record = found else { return }
         found = nil
-        while isRow, rows.key.lexicographicallyPrecedes(record.name) {
+        while isRow, unsafe rows.key.lexicographicallyPrecedes(record.name) {
             try salvageRow(&rows, &isRow)
         }
-        let hasRow = isRow && rows.key.elementsEqual(record.name)
-        try salvage(record, row: hasRow ? rows.value : nil)
+        let hasRow = unsafe isRow && rows.key.elementsEqual(record.name)
+        try unsafe salvage(record, row: hasRow ? rows.value : nil)
         if hasRow { isRow = try rows.next() }
     }
 
     private func salvageRow(_ rows: inout Cursor, _ isRow: inout Bool) throws {
-        try salvage(Found(name: Array(rows.key)), row: rows.value)
+        try unsafe salvage(Found(name: Array(rows.key)), row: rows.value)
         isRow = try rows.next()
     }
 
     private func salvage(_ record: Found, row: UnsafeRawBufferPointer?) throws {
         var operations: [OperationView] = []
         for sequence in record.sequences {
-            let bytes = try TableKey.withSequence(sequence) {
-                try source.get($0, in: places[SalvageSource.Place.operations])
+            let bytes = try unsafe TableKey.withSequence(sequence) {
+                try unsafe source.get($0, in: places[SalvageSource.Place.operations])
             }
-            guard let bytes else { continue }
-            operations.append(try OperationView(bytes, sequence: sequence, verifies: false))
+            guard let bytes = unsafe bytes else { continue }
+            unsafe operations.append(try OperationView(bytes, sequence: sequence, verifies: false))
         }
         let journals = operations.filter { $0.kind == .journal }
         for journal in journals { try keep(journal) }
@@ -70,13 +70,13 @@ extension SalvageBuilder {
         guard catalog.table(record.entity) != nil else {
             return try setAside(operations, "the catalog lacks its entity")
         }
-        let isRowCurrent = row?.first == 0
+        let isRowCurrent = unsafe row?.first == 0
         let isKnown = record.isCurrent || isRowCurrent
         guard isKnown || operations.contains(where: { $0.sequence > bounds.through }) else {
             return try setAside(operations, "it was compacted, and may be of a record that ended")
         }
-        let stored = try row.flatMap { bytes -> RecordSalvage.StoredRow? in
-            guard let view = RowView(bytes.part(1..<bytes.count)) else { return nil }
+        let stored = try unsafe row.flatMap { bytes -> RecordSalvage.StoredRow? in
+            guard let view = unsafe RowView(bytes.part(1..<bytes.count)) else { return nil }
             return RecordSalvage.StoredRow(
                 view: view, parked: try parked(record.name), isCurrent: isRowCurrent)
         }
@@ -86,8 +86,10 @@ extension SalvageBuilder {
     }
 
     private func parked(_ name: [UInt8]) throws -> [UInt8]? {
-        try name.withUnsafeBytes { key in
-            try source.get(key, in: places[SalvageSource.Place.parked]).map { Array($0) }
+        try unsafe name.withUnsafeBytes { key in
+            try unsafe source.get(key, in: places[SalvageSource.Place.parked]).map {
+                unsafe Array($0)
+            }
         }
     }
 
@@ -96,7 +98,10 @@ extension SalvageBuilder {
     private func carryOut(
         _ salvage: RecordSalvage, _ record: Found, _ operations: [OperationView]
     ) throws {
-        guard let key = record.name.withUnsafeBytes({ RecordKey(reading: $0.part(2..<$0.count)) })
+        guard
+            let key = unsafe record.name.withUnsafeBytes({
+                unsafe RecordKey(reading: $0.part(2..<$0.count))
+            })
         else { return }
         note(salvage, record.entity, key)
         let kept = Set(salvage.kept)
@@ -107,7 +112,7 @@ extension SalvageBuilder {
                 continue
             }
             try setAside([operation], Self.reason(salvage.fate))
-            if operation.conflictBytes != nil, operation.sequence != slot {
+            if unsafe operation.conflictBytes != nil, operation.sequence != slot {
                 try putJournal(of: operation)
             }
         }
@@ -142,10 +147,10 @@ extension SalvageBuilder {
     }
 
     private func keep(_ operation: OperationView) throws {
-        try TableKey.withSequence(operation.sequence) { key in
-            guard let bytes = try source.get(key, in: places[SalvageSource.Place.operations])
+        try unsafe TableKey.withSequence(operation.sequence) { key in
+            guard let bytes = try unsafe source.get(key, in: places[SalvageSource.Place.operations])
             else { return }
-            try target.put(key, bytes, in: databases.log)
+            try unsafe target.put(key, bytes, in: databases.log)
         }
         report.operationsKept += 1
         lastKept = max(lastKept, operation.sequence)
@@ -154,10 +159,12 @@ extension SalvageBuilder {
     private func setAside(_ operations: [OperationView], _ reason: String) throws {
         for operation in operations {
             report.operationsSetAside += 1
-            try TableKey.withSequence(operation.sequence) { key in
-                guard let bytes = try source.get(key, in: places[SalvageSource.Place.operations])
+            try unsafe TableKey.withSequence(operation.sequence) { key in
+                guard
+                    let bytes = try unsafe source.get(
+                        key, in: places[SalvageSource.Place.operations])
                 else { return }
-                try setAside(operation.sequence, bytes, reason)
+                try unsafe setAside(operation.sequence, bytes, reason)
             }
         }
     }
@@ -192,8 +199,8 @@ extension SalvageBuilder {
 
     private func putOutput(at sequence: UInt64) throws {
         OperationEncoder.end(sequence: sequence, into: &output)
-        try TableKey.withSequence(sequence) {
-            try target.put($0, output.bytes, in: databases.log)
+        try unsafe TableKey.withSequence(sequence) {
+            try unsafe target.put($0, output.bytes, in: databases.log)
         }
         lastKept = max(lastKept, sequence)
     }

@@ -8,7 +8,7 @@ import LMDB
 ///
 /// The new log has the operations that follow from one another, and baselines if a row or an older
 /// state stands in for operations that are lost. The tables are made from it like any others.
-final class SalvageBuilder {
+@safe final class SalvageBuilder {
     /// What is known of the damage.
     struct Extent {
         /// Whether all operations are there.
@@ -53,7 +53,7 @@ final class SalvageBuilder {
         let meta = try Meta(source, places[SalvageSource.Place.meta])
         let catalog = CatalogSnapshot(try meta.catalog(or: extent.looseCatalogs))
         let bounds = try meta.bounds ?? Self.bounds(source, places)
-        return SalvageBuilder(
+        return unsafe SalvageBuilder(
             source, places, target, databases, extent, meta, catalog, bounds, setAside)
     }
 
@@ -67,7 +67,7 @@ final class SalvageBuilder {
         self.target = target
         self.databases = databases
         self.extent = extent
-        self.setAside = setAside
+        unsafe self.setAside = unsafe setAside
         self.meta = meta
         self.catalog = catalog
         self.bounds = bounds
@@ -79,8 +79,8 @@ final class SalvageBuilder {
         var expected: UInt64 = 1
         try source.withCursor(in: places[SalvageSource.Place.operations]) { cursor in
             while try cursor.next() {
-                let sequence = cursor.key.sequence
-                let operation = try OperationView(cursor.value, sequence: sequence)
+                let sequence = unsafe cursor.key.sequence
+                let operation = try unsafe OperationView(cursor.value, sequence: sequence)
                 if sequence > expected { through = sequence - 1 }
                 if operation.kind == .baseline || operation.kind == .journal { through = sequence }
                 expected = sequence + 1
@@ -108,9 +108,9 @@ final class SalvageBuilder {
     private func copyLog() throws {
         try source.withCursor(in: places[SalvageSource.Place.operations]) { cursor in
             while try cursor.next() {
-                try target.append(cursor.key, cursor.value, in: databases.log)
+                try unsafe target.append(cursor.key, cursor.value, in: databases.log)
                 report.operationsKept += 1
-                lastKept = cursor.key.sequence
+                lastKept = unsafe cursor.key.sequence
             }
         }
     }
@@ -138,9 +138,11 @@ final class SalvageBuilder {
             }
         }
         try source.withCursor(in: places[SalvageSource.Place.operations]) { cursor in
-            var isThere = try TableKey.withSequence(expected) { try cursor.seek(atOrAfter: $0) }
+            var isThere = try unsafe TableKey.withSequence(expected) {
+                try unsafe cursor.seek(atOrAfter: $0)
+            }
             while isThere {
-                let sequence = cursor.key.sequence
+                let sequence = unsafe cursor.key.sequence
                 if sequence > expected { note(expected, sequence - 1) }
                 expected = sequence + 1
                 isThere = try cursor.next()
@@ -193,8 +195,8 @@ final class SalvageBuilder {
 
     /// Leaves the log empty if no record is left, for nothing could say which sequence was last.
     private func setAllAside() throws {
-        try reader.log.visitStored(from: 0) { sequence, bytes in
-            try setAside(sequence, bytes, "no record is left")
+        try unsafe reader.log.visitStored(from: 0) { sequence, bytes in
+            try unsafe setAside(sequence, bytes, "no record is left")
             return true
         }
         report.operationsSetAside += report.operationsKept
@@ -211,10 +213,10 @@ final class SalvageBuilder {
         output.removeAll()
         try OperationEncoder.begin(header, stamp: stamp, into: &output)
         OperationEncoder.end(sequence: sequence, into: &output)
-        try TableKey.withSequence(sequence) {
-            try target.append($0, output.bytes, in: databases.log)
+        try unsafe TableKey.withSequence(sequence) {
+            try unsafe target.append($0, output.bytes, in: databases.log)
         }
-        let view = try OperationView(output.bytes, sequence: sequence)
+        let view = try unsafe OperationView(output.bytes, sequence: sequence)
         try projector.apply(view, catalog: catalog)
     }
 
@@ -222,8 +224,8 @@ final class SalvageBuilder {
     private func anyRecord() throws -> RecordPlace? {
         var found: RecordPlace?
         for table in catalog.tables where found == nil {
-            try reader.visitStoredRows(of: table.number) { bytes, row in
-                guard let key = RecordKey(reading: bytes) else { return true }
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+                guard let key = unsafe RecordKey(reading: bytes) else { return true }
                 found = RecordPlace(entity: table.number, key: key)
                 return row.flags.contains(.isParked)
             }
@@ -234,9 +236,11 @@ final class SalvageBuilder {
     /// The clock of the last intact operation before a sequence.
     func clock(before sequence: UInt64) throws -> UInt64 {
         try source.withCursor(in: places[SalvageSource.Place.operations]) { cursor in
-            let isBehind = try TableKey.withSequence(sequence) { try cursor.seek(atOrAfter: $0) }
+            let isBehind = try unsafe TableKey.withSequence(sequence) {
+                try unsafe cursor.seek(atOrAfter: $0)
+            }
             guard try isBehind ? cursor.previous() : cursor.last() else { return 0 }
-            return try OperationView(cursor.value, sequence: cursor.key.sequence).clock
+            return try unsafe OperationView(cursor.value, sequence: cursor.key.sequence).clock
         }
     }
 }

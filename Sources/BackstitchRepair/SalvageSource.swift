@@ -61,15 +61,15 @@ struct SalvageSource {
         case Databases.logIndex: try addOperation(entry, isLoose: false)
         case Databases.tablesIndex: try addTableEntry(entry)
         case Databases.metaIndex:
-            if !entry.isOfView { try put(entry.key, entry.value, in: Place.meta) }
+            if !entry.isOfView { try unsafe put(entry.key, entry.value, in: Place.meta) }
         case nil where isLoose:
-            if entry.key.count == 8 { try addOperation(entry, isLoose: true) }
+            if unsafe entry.key.count == 8 { try addOperation(entry, isLoose: true) }
             try addLooseRow(entry)
             addCatalog(entry)
         case let place?:
             guard let entity = Databases.entity(ofDatabase: place) else { return }
             entityMax = max(entityMax, entity.rawValue)
-            try addRow(entry, of: entity, entry.key, isLoose: false)
+            try unsafe addRow(entry, of: entity, entry.key, isLoose: false)
         case nil: break
         }
     }
@@ -77,47 +77,50 @@ struct SalvageSource {
     // MARK: Operations
 
     private mutating func addOperation(_ entry: FileEntry, isLoose: Bool) throws {
-        guard entry.key.count == 8 else { return }
-        let sequence = entry.key.sequence
+        guard unsafe entry.key.count == 8 else { return }
+        let sequence = unsafe entry.key.sequence
         guard sequence > 0, sequence < .max,
-            let operation = try? OperationView(entry.value, sequence: sequence),
-            operation.keyBytes.isRecordKey
+            let operation = try? unsafe OperationView(entry.value, sequence: sequence),
+            unsafe operation.keyBytes.isRecordKey
         else { return }
         entityMax = max(entityMax, min(operation.entity.rawValue, UInt16(Catalog.numberMax)))
         var key = ByteBuffer()
         key.append(big: operation.entity.rawValue)
-        key.append(operation.keyBytes)
+        unsafe key.append(operation.keyBytes)
         key.append(big: sequence)
         if isLoose {
             guard sequence <= looseMax else { return }
-            if let known = try get(entry.key, in: Place.operations) {
-                guard try get(key.bytes, in: Place.records)?.first == 1,
-                    let other = try? OperationView(known, sequence: sequence, verifies: false),
+            if let known = try unsafe get(entry.key, in: Place.operations) {
+                guard try unsafe get(key.bytes, in: Place.records)?.first == 1,
+                    let other = try? unsafe OperationView(
+                        known, sequence: sequence, verifies: false),
                     operation.isLater(than: other)
                 else { return }
             }
         }
         lastSequence = max(lastSequence, sequence)
-        try put(entry.key, entry.value, in: Place.operations)
-        try [isLoose ? 1 : 0].withUnsafeBytes { try put(key.bytes, $0, in: Place.records) }
+        try unsafe put(entry.key, entry.value, in: Place.operations)
+        try unsafe [isLoose ? 1 : 0].withUnsafeBytes {
+            try unsafe put(key.bytes, $0, in: Place.records)
+        }
     }
 
     // MARK: Tables
 
     private mutating func addTableEntry(_ entry: FileEntry) throws {
-        switch entry.key.first {
+        switch unsafe entry.key.first {
         case TableKey.rows:
             // A store of format 1.
-            guard TableKey.isRow(entry.key) else { return areRowsWhole = false }
-            try addRow(
+            guard unsafe TableKey.isRow(entry.key) else { return areRowsWhole = false }
+            try unsafe addRow(
                 entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
                 isLoose: false)
-        case TableKey.parked where entry.place == .tree && entry.value.count >= 8:
-            let key = entry.key.part(1..<entry.key.count)
-            try put(key, entry.value, in: Place.parked)
-            lastSequence = max(lastSequence, entry.value.part(0..<8).sequence)
-        case TableKey.journal where entry.place == .tree && entry.key.count == 9:
-            lastSequence = max(lastSequence, entry.key.part(1..<9).sequence)
+        case TableKey.parked where unsafe entry.place == .tree && entry.value.count >= 8:
+            let key = unsafe entry.key.part(1..<entry.key.count)
+            try unsafe put(key, entry.value, in: Place.parked)
+            lastSequence = unsafe max(lastSequence, entry.value.part(0..<8).sequence)
+        case TableKey.journal where unsafe entry.place == .tree && entry.key.count == 9:
+            lastSequence = unsafe max(lastSequence, entry.key.part(1..<9).sequence)
         default: break
         }
     }
@@ -125,27 +128,30 @@ struct SalvageSource {
     /// Adds a row of a page that nothing refers to. In a tree of rows its key does not say of which
     /// entity it is; the checksum does.
     private mutating func addLooseRow(_ entry: FileEntry) throws {
-        if TableKey.isRow(entry.key), TableKey.record(of: entry.key).isRecordKey {
-            return try addRow(
+        if unsafe TableKey.isRow(entry.key), unsafe TableKey.record(of: entry.key).isRecordKey {
+            return try unsafe addRow(
                 entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
                 isLoose: true)
         }
-        guard entry.key.isRecordKey, let row = RowView(entry.value), row.isChecked else { return }
+        guard unsafe entry.key.isRecordKey, let row = unsafe RowView(entry.value), row.isChecked
+        else { return }
         // Rows of one entity lie together.
         let numbers = [lastLooseEntity] + Array(1...max(1, entityMax))
         guard
-            let number = numbers.first(where: { row.isIntact(of: EntityNumber($0), entry.key) })
+            let number = numbers.first(where: {
+                unsafe row.isIntact(of: EntityNumber($0), entry.key)
+            })
         else { return }
         lastLooseEntity = number
-        try addRow(entry, of: EntityNumber(number), entry.key, isLoose: true)
+        try unsafe addRow(entry, of: EntityNumber(number), entry.key, isLoose: true)
     }
 
     private mutating func addRow(
         _ entry: FileEntry, of entity: EntityNumber, _ keyBytes: UnsafeRawBufferPointer,
         isLoose: Bool
     ) throws {
-        guard keyBytes.isRecordKey, let row = RowView(entry.value),
-            row.isChecked || entry.place == .tree, row.isIntact(of: entity, keyBytes),
+        guard unsafe keyBytes.isRecordKey, let row = unsafe RowView(entry.value),
+            row.isChecked || entry.place == .tree, unsafe row.isIntact(of: entity, keyBytes),
             row.isWellFormed, row.lastSequence < .max
         else {
             if !isLoose { areRowsWhole = false }
@@ -154,11 +160,11 @@ struct SalvageSource {
         if isLoose, row.lastSequence > looseMax { return }
         var buffer = ByteBuffer(capacity: 300)
         buffer.append(big: entity.rawValue)
-        buffer.append(keyBytes)
-        let key = buffer.bytes
-        if isLoose, let known = try get(key, in: Place.rows),
-            let other = RowView(known.part(1..<known.count)),
-            known[0] == 0 || other.lastSequence > row.lastSequence
+        unsafe buffer.append(keyBytes)
+        let key = unsafe buffer.bytes
+        if isLoose, let known = try unsafe get(key, in: Place.rows),
+            let other = unsafe RowView(known.part(1..<known.count)),
+            unsafe known[0] == 0 || other.lastSequence > row.lastSequence
                 || (other.lastSequence == row.lastSequence
                     && other.syncedSequence >= row.syncedSequence)
         {
@@ -166,10 +172,10 @@ struct SalvageSource {
         }
         lastSequence = max(lastSequence, row.lastSequence)
         let isOld = isLoose || entry.place == .journal
-        var value = ByteBuffer(capacity: row.bytes.count + 1)
+        var value = unsafe ByteBuffer(capacity: row.bytes.count + 1)
         value.append(isOld ? 1 : 0)
-        value.append(row.bytes)
-        try put(key, value.bytes, in: Place.rows)
+        unsafe value.append(row.bytes)
+        try unsafe put(key, value.bytes, in: Place.rows)
     }
 
     // MARK: Meta
@@ -177,24 +183,24 @@ struct SalvageSource {
     private mutating func addCatalog(_ entry: FileEntry) {
         guard looseCatalogs.count < Self.looseCatalogsMax,
             [MetaName.catalog, MetaName.catalogCopy].contains(where: {
-                entry.key.elementsEqual($0.utf8)
+                unsafe entry.key.elementsEqual($0.utf8)
             }),
-            (try? CatalogCoding.decode(Array(entry.value))) != nil
+            unsafe (try? CatalogCoding.decode(Array(entry.value))) != nil
         else { return }
-        looseCatalogs.append(Array(entry.value))
+        unsafe looseCatalogs.append(Array(entry.value))
     }
 
     private func put(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in place: Int
     ) throws {
         guard (1...511).contains(key.count) else { return }
-        try access.put(key, value, in: databases[place])
+        try unsafe access.put(key, value, in: databases[place])
     }
 
     private func get(
         _ key: UnsafeRawBufferPointer, in place: Int
     ) throws -> UnsafeRawBufferPointer? {
-        try access.get(key, in: databases[place])
+        try unsafe access.get(key, in: databases[place])
     }
 }
 
@@ -214,8 +220,8 @@ extension FileEntry {
     /// Whether the entry of the meta database belongs to a view or says how far one came: views are
     /// built anew after a repair.
     fileprivate var isOfView: Bool {
-        let name = String(decoding: key, as: UTF8.self)
-        return ViewEntries.isEntry(key) || name.hasPrefix(MetaName.projectionPrefix)
+        let name = unsafe String(decoding: key, as: UTF8.self)
+        return unsafe ViewEntries.isEntry(key) || name.hasPrefix(MetaName.projectionPrefix)
             || name.hasPrefix(MetaChecksum.name(of: MetaName.projectionPrefix))
     }
 }

@@ -27,10 +27,10 @@ final class SetAsideFile: Sendable {
     }
 
     func add(_ sequence: UInt64, _ bytes: UnsafeRawBufferPointer, _ reason: String) throws {
-        let operation = try OperationView(bytes, sequence: sequence)
+        let operation = try unsafe OperationView(bytes, sequence: sequence)
         let line = Line(
             sequence: sequence, kind: "\(operation.kind)", entity: "\(operation.entity.rawValue)",
-            record: try operation.key.description, reason: reason, bytes: Data(bytes))
+            record: try operation.key.description, reason: reason, bytes: unsafe Data(bytes))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let text = try encoder.encode(line) + Data("\n".utf8)

@@ -101,7 +101,7 @@ private struct StoreRepair {
             options: EnvironmentOptions(of: configuration, durability: .relaxed))
         defer { place.close() }
         do {
-            diagnosis.salvage = try StoreExamination.salvage(
+            diagnosis.salvage = unsafe try StoreExamination.salvage(
                 directory, extent, into: place
             ) { _, _, _ in }
         } catch let error as StoreError where error.code == .damaged {

@@ -89,7 +89,7 @@ enum StoreExamination {
         return try target.writer.submitAndWait {
             try target.write { transaction in
                 try scratch.read { collected in
-                    let builder = try SalvageBuilder.make(
+                    let builder = try unsafe SalvageBuilder.make(
                         collected.access, places, to: transaction.access, databases, extent,
                         setAside: setAside)
                     try builder.build(progress)

@@ -38,8 +38,8 @@ enum StoreReplacement {
         var made: SalvageReport?
         try EnvironmentFiles(at: directory).replaceData(keepingOldIn: kept) { draft in
             let aside = try SetAsideFile(path: kept + "/set-aside.jsonl")
-            let report = try make(draft, from: directory, extent, configuration) {
-                try aside.add($0, $1, $2)
+            let report = try unsafe make(draft, from: directory, extent, configuration) {
+                try unsafe aside.add($0, $1, $2)
             }
             try aside.close()
             let encoder = JSONEncoder()
@@ -62,7 +62,8 @@ enum StoreReplacement {
         options.journal = nil
         let target = try Environment.open(at: draft, options: options)
         defer { target.close() }
-        return try StoreExamination.salvage(directory, extent, into: target, setAside: setAside)
+        return try unsafe StoreExamination.salvage(
+            directory, extent, into: target, setAside: setAside)
     }
 
     /// Throws unless a store that was made is right.
