@@ -277,8 +277,8 @@ let strictness: [SwiftSetting] =
 // Modules in which each use of memory without checks says `unsafe`.
 let checked: Set = [
     "Backstitch", "BackstitchDemo", "BackstitchMacroExpansion", "BackstitchMacros",
-    "BackstitchRepair", "BackstitchService", "BackstitchSimulation", "BackstitchSync",
-    "BackstitchTesting", "BackstitchViews", "CloudKitWire", "Terminal", "XXHash",
+    "BackstitchRepair", "BackstitchService", "BackstitchSimulation", "BackstitchStore",
+    "BackstitchSync", "BackstitchTesting", "BackstitchViews", "CloudKitWire", "Terminal", "XXHash",
 ]
 
 for target in package.targets where target.type != .system {

@@ -21,21 +21,21 @@ extension TableReader {
     @inlinable
     package func find<Model: Entity>(_ id: EntityID<Model>, _ binding: TypeBinding) throws -> Model?
     {
-        guard let body = try liveBody(binding.number, id.key) else { return nil }
-        return try binding.decode(body, id)
+        guard let body = try unsafe liveBody(binding.number, id.key) else { return nil }
+        return unsafe try binding.decode(body, id)
     }
 
     /// The packed fields of a record that is there.
     @usableFromInline
     func liveBody(_ entity: EntityNumber, _ key: RecordKey) throws -> UnsafeRawBufferPointer? {
         guard let row = try row(entity, key), !row.isDeleted else { return nil }
-        return row.bodyBytes
+        return unsafe row.bodyBytes
     }
 
     func decode<Model: Entity>(
         _ row: RowView, _ id: EntityID<Model>, _ binding: TypeBinding
     ) throws -> Model {
-        try binding.decode(row.bodyBytes, id)
+        try unsafe binding.decode(row.bodyBytes, id)
     }
 }
 
@@ -47,7 +47,7 @@ extension TypeBinding {
     func decodeIfReadable<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>, _ source: TableReader
     ) throws -> Model? {
-        guard let fields = PackedFields(body) else { throw damagedRow }
+        guard let fields = unsafe PackedFields(body) else { throw damagedRow }
         var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)
@@ -62,7 +62,7 @@ extension TypeBinding {
     func decode<Model: Entity>(
         _ body: UnsafeRawBufferPointer, _ id: EntityID<Model>
     ) throws -> Model {
-        guard let fields = PackedFields(body) else { throw damagedRow }
+        guard let fields = unsafe PackedFields(body) else { throw damagedRow }
         var reader = _FieldReader(fields: fields, layout: layout)
         do {
             return try Model(id: id, fields: &reader)

@@ -66,12 +66,12 @@ package struct UniqueValue {
             TableKey.indexes, table.number, attribute.field, to: &prefix)
         let start = prefix.count
         OrderedKey.append(value, type: type, to: &prefix)
-        let isCut = OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
+        let isCut = unsafe OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
         let whole = OrderedKey.whole(value, type)
         var sharing: RecordKey?
-        try reader.visit(prefix: prefix.bytes) { entry, _ in
-            let keyBytes = entry.part(prefix.count..<entry.count)
-            guard let other = RecordKey(reading: keyBytes), other != key else { return true }
+        try unsafe reader.visit(prefix: prefix.bytes) { entry, _ in
+            let keyBytes = unsafe entry.part(prefix.count..<entry.count)
+            guard let other = unsafe RecordKey(reading: keyBytes), other != key else { return true }
             // What was cut may differ further on: the rows tell.
             let isShared =
                 try !isCut
@@ -90,6 +90,6 @@ extension OrderedKey {
     fileprivate static func whole(_ value: _FieldValue?, _ type: AttributeType) -> [UInt8] {
         var buffer = ByteBuffer(capacity: 256)
         append(value, type: type, to: &buffer, textBytesMax: .max)
-        return Array(buffer.bytes)
+        return unsafe Array(buffer.bytes)
     }
 }

@@ -13,10 +13,10 @@ public final class AssetReader: Sendable {
     public let url: URL
 
     init(path: String) throws {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw ContentFolder.failure("read the file '\(path)'") }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
+        guard unsafe fstat(descriptor, &status) == 0 else {
             close(descriptor)
             throw ContentFolder.failure("read the file '\(path)'")
         }
@@ -38,9 +38,9 @@ public final class AssetReader: Sendable {
         var data = Data(count: wanted)
         var done = 0
         while done < wanted {
-            let got = data.withUnsafeMutableBytes { bytes in
-                let part = UnsafeMutableRawBufferPointer(rebasing: bytes[done...])
-                return pread(descriptor, part.baseAddress, part.count, Int(offset) + done)
+            let got = unsafe data.withUnsafeMutableBytes { bytes in
+                let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[done...])
+                return unsafe pread(descriptor, part.baseAddress, part.count, Int(offset) + done)
             }
             if got < 0, errno == EINTR { continue }
             guard got > 0 else { throw ContentFolder.failure("read a file") }

@@ -23,7 +23,7 @@ public final class AssetWriter {
     ///
     /// - Throws: `full` or `io`. The file can't be added then.
     public func write(_ bytes: some ContiguousBytes) throws {
-        try bytes.withUnsafeBytes { try write($0) }
+        try unsafe bytes.withUnsafeBytes { try unsafe write($0) }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -32,8 +32,8 @@ public final class AssetWriter {
         }
         var offset = 0
         while offset < bytes.count {
-            let part = UnsafeRawBufferPointer(rebasing: bytes[offset...])
-            let count = Glibc.write(file.descriptor, part.baseAddress, part.count)
+            let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
+            let count = unsafe Glibc.write(file.descriptor, part.baseAddress, part.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 let failure = ContentFolder.failure("write the file '\(file.path)'")
@@ -42,7 +42,7 @@ public final class AssetWriter {
             }
             offset += count
         }
-        hash.update(bytes)
+        unsafe hash.update(bytes)
     }
 
     /// Ends the file, which is on disk when this returns, but not under its name.
@@ -68,7 +68,7 @@ public final class AssetWriter {
 
     /// Removes the file.
     func discard() {
-        if let file { unlink(file.path) }
+        if let file { unsafe unlink(file.path) }
         release()
     }
 }

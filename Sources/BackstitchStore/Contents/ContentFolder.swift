@@ -28,7 +28,7 @@ package struct ContentFolder: Sendable {
     /// The size of a content in bytes; nil if it is not here.
     package func byteCount(_ content: ContentKey) -> Int64? {
         var status = stat()
-        return stat(path(content), &status) == 0 ? Int64(status.st_size) : nil
+        return unsafe stat(path(content), &status) == 0 ? Int64(status.st_size) : nil
     }
 
     package func holds(_ content: ContentKey) -> Bool { byteCount(content) != nil }
@@ -42,7 +42,7 @@ package struct ContentFolder: Sendable {
 
     /// Makes a folder in a folder that is there, on disk when this returns.
     private func make(_ folder: String) throws {
-        if mkdir(folder, 0o700) == 0 {
+        if unsafe mkdir(folder, 0o700) == 0 {
             try Self.sync(String(folder[..<(folder.lastIndex(of: "/") ?? folder.endIndex)]))
         } else if errno != EEXIST {
             throw Self.failure("make the folder '\(folder)'")
@@ -59,7 +59,7 @@ package struct ContentFolder: Sendable {
     private func begin(in folder: String) throws -> (path: String, descriptor: Int32) {
         while true {
             var template = Array((folder + "/XXXXXX").utf8CString)
-            let descriptor = mkstemp(&template)
+            let descriptor = unsafe mkstemp(&template)
             guard descriptor >= 0 else { throw Self.failure("begin a file in '\(folder)'") }
             let path = String(
                 decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -75,7 +75,7 @@ package struct ContentFolder: Sendable {
     /// Whether a path is still that of an open file.
     private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var (own, named) = (stat(), stat())
-        return fstat(descriptor, &own) == 0 && stat(path, &named) == 0
+        return unsafe fstat(descriptor, &own) == 0 && stat(path, &named) == 0
             && own.st_ino == named.st_ino
     }
 
@@ -85,7 +85,7 @@ package struct ContentFolder: Sendable {
         try prepare()
         let path = partial + "/" + content.text
         while true {
-            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
             guard descriptor >= 0 else { throw Self.failure("begin the file '\(path)'") }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 close(descriptor)
@@ -100,10 +100,10 @@ package struct ContentFolder: Sendable {
     /// file is removed. The name is on disk when this returns.
     package func keep(_ path: String, as content: ContentKey) throws {
         if holds(content) {
-            unlink(path)
+            unsafe unlink(path)
         } else {
             try make(folder(content))
-            guard rename(path, self.path(content)) == 0 else {
+            guard unsafe rename(path, self.path(content)) == 0 else {
                 throw Self.failure("keep the file '\(path)'")
             }
         }
@@ -134,7 +134,7 @@ package struct ContentFolder: Sendable {
             }
             try other.make(other.folder(content))
             let target = other.path(content)
-            if link(path(content), target) != 0, errno != EEXIST {
+            if unsafe link(path(content), target) != 0, errno != EEXIST {
                 guard
                     (try? FileManager.default.copyItem(atPath: path(content), toPath: target))
                         != nil
@@ -150,7 +150,7 @@ package struct ContentFolder: Sendable {
     ///
     /// - Returns: Its bytes; nil if it is not here, or there already.
     func copy(_ content: ContentKey, into target: String) throws -> Int64? {
-        guard mkdir(target, 0o755) == 0 || errno == EEXIST else {
+        guard unsafe mkdir(target, 0o755) == 0 || errno == EEXIST else {
             throw Self.failure("make the folder '\(target)'")
         }
         let final = target + "/" + content.text
@@ -167,21 +167,25 @@ package struct ContentFolder: Sendable {
         guard (try? FileManager.default.copyItem(atPath: path(content), toPath: draft)) != nil
         else { throw Self.failure("copy the file '\(path(content))'") }
         try Self.sync(draft)
-        guard rename(draft, final) == 0 else { throw Self.failure("make the file '\(final)'") }
+        guard unsafe rename(draft, final) == 0 else {
+            throw Self.failure("make the file '\(final)'")
+        }
         try Self.sync(target)
         return byteCount
     }
 
     /// The files in a folder that are named as contents.
     static func contentNames(in folder: String) throws -> [String] {
-        guard let entries = opendir(folder) else { throw failure("read the folder '\(folder)'") }
-        closedir(entries)
+        guard let entries = unsafe opendir(folder) else {
+            throw failure("read the folder '\(folder)'")
+        }
+        unsafe closedir(entries)
         return names(in: folder).filter { ContentHash.isDigits($0) }.sorted()
     }
 
     /// Removes a content; nothing happens if it is not here.
     func remove(_ content: ContentKey) throws {
-        guard unlink(path(content)) == 0 || errno == ENOENT else {
+        guard unsafe unlink(path(content)) == 0 || errno == ENOENT else {
             throw Self.failure("remove the file '\(path(content))'")
         }
     }
@@ -190,7 +194,8 @@ package struct ContentFolder: Sendable {
     func setAside(_ content: ContentKey) throws {
         try prepare()
         try make(corrupt)
-        guard rename(path(content), corrupt + "/" + content.text) == 0 || errno == ENOENT else {
+        guard unsafe rename(path(content), corrupt + "/" + content.text) == 0 || errno == ENOENT
+        else {
             throw Self.failure("move the file '\(path(content))'")
         }
     }
@@ -212,9 +217,9 @@ package struct ContentFolder: Sendable {
     }
 
     private func removeUnlocked(_ path: String) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unsafe unlink(path) }
         close(descriptor)
     }
 
@@ -238,17 +243,17 @@ package struct ContentFolder: Sendable {
     /// When a content was put in its place, in milliseconds since 1970; nil if it is not here.
     func changedMilliseconds(_ content: ContentKey) -> Int64? {
         var status = stat()
-        guard stat(path(content), &status) == 0 else { return nil }
+        guard unsafe stat(path(content), &status) == 0 else { return nil }
         return Int64(status.st_ctim.tv_sec) * 1_000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
     }
 
     /// The SHA-256 and the size of a file, read in parts.
     package static func hash(ofFileAt path: String) throws -> (key: ContentKey, byteCount: Int64) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw failure("read the file '\(path)'") }
         defer { close(descriptor) }
         var hash = SHA256()
-        try visit(descriptor) { hash.update($0) }
+        try unsafe visit(descriptor) { unsafe hash.update($0) }
         let byteCount = Int64(hash.byteCount)
         return (ContentKey(hash: hash.finish()), byteCount)
     }
@@ -261,23 +266,23 @@ package struct ContentFolder: Sendable {
         _ descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: partBytes, alignment: 16)
-        defer { buffer.deallocate() }
+        defer { unsafe buffer.deallocate() }
         while true {
-            let count = read(descriptor, buffer.baseAddress, buffer.count)
+            let count = unsafe read(descriptor, buffer.baseAddress, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure("read a file") }
             guard count > 0 else { return }
-            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try unsafe body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
 
     private static func names(in folder: String) -> [String] {
-        guard let entries = opendir(folder) else { return [] }
-        defer { closedir(entries) }
+        guard let entries = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(entries) }
         var names: [String] = []
-        while let entry = readdir(entries) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        while let entry = unsafe readdir(entries) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name != ".", name != ".." { names.append(name) }
         }
@@ -286,7 +291,7 @@ package struct ContentFolder: Sendable {
 
     /// Has a folder's names, or a file's bytes, be on disk.
     package static func sync(_ path: String) throws {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open '\(path)'") }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw failure("sync '\(path)'") }
@@ -295,7 +300,7 @@ package struct ContentFolder: Sendable {
     /// The error of the last call of the system.
     static func failure(_ what: String) -> StoreError {
         let reason = errno
-        let text = "The system can't \(what): \(String(cString: strerror(reason)))."
+        let text = unsafe "The system can't \(what): \(String(cString: strerror(reason)))."
         switch reason {
         case ENOSPC, EDQUOT:
             return StoreError(.full, text + " Free space on the disk, or evict files.")

@@ -44,6 +44,6 @@ struct StoredOperationFilter {
         if isForAll { return true }
         if let entity, operation.entity != entity { return false }
         guard let key else { return true }
-        return key.withUnsafeBytes { $0.holdsSameBytes(as: operation.keyBytes) }
+        return unsafe key.withUnsafeBytes { unsafe $0.holdsSameBytes(as: operation.keyBytes) }
     }
 }

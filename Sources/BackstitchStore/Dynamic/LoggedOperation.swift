@@ -68,8 +68,8 @@ extension LoggedOperation {
             $0.acknowledgedThrough == 0 ? nil : $0.acknowledgedThrough
         }
         parkReason = view.kind == .park ? view.parkReason : nil
-        conflict = try view.conflictBytes.map { bytes in
-            RecordConflict(
+        conflict = try unsafe view.conflictBytes.map { bytes in
+            unsafe RecordConflict(
                 try ConflictReport(reading: bytes), sequence: view.sequence, clock: view.clock,
                 table: table, entity: view.entity, key: key)
         }

@@ -13,10 +13,10 @@ struct OperationReader {
         guard limit > 0 else { return [] }
         let filter = try StoredOperationFilter(filter, reader)
         var operations: [LoggedOperation] = []
-        try walk { sequence, bytes in
+        try unsafe walk { sequence, bytes in
             do {
                 try StoreError.describingDamage(at: sequence) {
-                    let view = try OperationView(bytes, sequence: sequence)
+                    let view = try unsafe OperationView(bytes, sequence: sequence)
                     guard filter.matches(view) else { return }
                     operations.append(try logged(view))
                 }
@@ -53,9 +53,9 @@ struct OperationReader {
             return row.lastSequence
         }
         var last: UInt64 = 0
-        try reader.log.visitStoredBackwards { sequence, bytes in
+        try unsafe reader.log.visitStoredBackwards { sequence, bytes in
             try StoreError.describingDamage(at: sequence) {
-                let view = try OperationView(bytes, sequence: sequence)
+                let view = try unsafe OperationView(bytes, sequence: sequence)
                 if view.kind.changesContent, stored.matches(view) { last = sequence }
             }
             return last == 0

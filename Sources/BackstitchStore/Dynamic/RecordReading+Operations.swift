@@ -14,8 +14,9 @@ extension RecordReading where Self: ~Copyable {
     public func operations(
         from first: UInt64 = 1, limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
-        try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
-            try reader.log.visitStored(from: first, visit)
+        try unsafe OperationReader(reader: reader).operations(limit: limit, matching: filter) {
+            visit in
+            try unsafe reader.log.visitStored(from: first, visit)
         }
     }
 
@@ -28,8 +29,9 @@ extension RecordReading where Self: ~Copyable {
     public func lastOperations(
         limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
-        try OperationReader(reader: reader).operations(limit: limit, matching: filter) { visit in
-            try reader.log.visitStoredBackwards(visit)
+        try unsafe OperationReader(reader: reader).operations(limit: limit, matching: filter) {
+            visit in
+            try unsafe reader.log.visitStoredBackwards(visit)
         }.reversed()
     }
 
@@ -69,10 +71,11 @@ extension ReadTransaction {
     package func operations(
         in sequences: Range<UInt64>, matching filter: LoggedOperation.Filter
     ) throws -> [LoggedOperation] {
-        try OperationReader(reader: reader).operations(limit: .max, matching: filter) { visit in
-            try reader.log.visitStored(from: sequences.lowerBound) { sequence, bytes in
+        try unsafe OperationReader(reader: reader).operations(limit: .max, matching: filter) {
+            visit in
+            try unsafe reader.log.visitStored(from: sequences.lowerBound) { sequence, bytes in
                 guard sequence < sequences.upperBound else { return false }
-                return try visit(sequence, bytes)
+                return try unsafe visit(sequence, bytes)
             }
         }
     }

@@ -49,9 +49,9 @@ extension RecordReading where Self: ~Copyable {
         var left = limit
         guard left > 0 else { return }
         reader.footprint?.noteSyncState()
-        try reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+        try unsafe reader.visitStoredRows(of: table.number, from: start) { bytes, row in
             if row.isDeleted, !includesDeleted { return true }
-            guard let key = RecordKey(reading: bytes) else {
+            guard let key = unsafe RecordKey(reading: bytes) else {
                 throw StoreError(.damaged, "The key of a row can't be read. Run rebuild.")
             }
             left -= 1

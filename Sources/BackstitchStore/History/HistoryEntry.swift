@@ -54,6 +54,6 @@ public struct HistoryEntry: Sendable {
             throw StoreError(.damaged, "A stored field can't be read: \(error).")
         }
         writer.finish(into: &body)
-        return try binding.decode(body.bytes, EntityID<Model>(key: operation.record.key))
+        return unsafe try binding.decode(body.bytes, EntityID<Model>(key: operation.record.key))
     }
 }

@@ -79,9 +79,9 @@ extension RecordReading where Self: ~Copyable {
         var transaction: UInt64 = 0
         var count = 0
         var isLocal = false
-        try reader.log.visitStoredBackwards { sequence, bytes in
+        try unsafe reader.log.visitStoredBackwards { sequence, bytes in
             try StoreError.describingDamage(at: sequence) {
-                let operation = try OperationView(bytes, sequence: sequence)
+                let operation = try unsafe OperationView(bytes, sequence: sequence)
                 if operation.transaction != transaction {
                     (transaction, count, isLocal) = (operation.transaction, 0, false)
                 }

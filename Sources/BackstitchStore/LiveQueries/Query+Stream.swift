@@ -83,8 +83,8 @@ extension Query {
     /// The last operations of the records of the answer, in its order.
     fileprivate func versions(_ reader: TableReader, _ binding: TypeBinding) throws -> [UInt64] {
         var versions: [UInt64] = []
-        try QueryExecutor.visitKeys(reader.quickPlan(self, binding), on: reader) { key in
-            let row = try reader.unnoted.row(binding.number, keyBytes: key)
+        try unsafe QueryExecutor.visitKeys(reader.quickPlan(self, binding), on: reader) { key in
+            let row = try unsafe reader.unnoted.row(binding.number, keyBytes: key)
             versions.append(row?.lastSequence ?? 0)
             return true
         }

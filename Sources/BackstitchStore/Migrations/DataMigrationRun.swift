@@ -154,8 +154,8 @@ struct DataMigrationRun {
         guard let number = reader.catalog.table(named: parts.entity)?.number else { return [] }
         let range = KeyRange(lower: last.map { $0.bytes + [0] } ?? [], upper: end.bytes + [0])
         var keys: [RecordKey] = []
-        try reader.visitRows(of: number, within: range, reversed: false) { key, _ in
-            keys.append(try RecordKey.stored(key))
+        try unsafe reader.visitRows(of: number, within: range, reversed: false) { key, _ in
+            unsafe keys.append(try RecordKey.stored(key))
             return keys.count < parts.recordsMax
         }
         return keys
@@ -167,8 +167,8 @@ struct DataMigrationRun {
     ) throws -> RecordKey? {
         guard let number = reader.catalog.table(named: parts.entity)?.number else { return nil }
         var last: RecordKey?
-        try reader.visitRows(of: number, within: .all, reversed: true) { key, _ in
-            last = try RecordKey.stored(key)
+        try unsafe reader.visitRows(of: number, within: .all, reversed: true) { key, _ in
+            last = unsafe try RecordKey.stored(key)
             return false
         }
         return last

@@ -55,7 +55,7 @@ struct DataMigrationState: Equatable {
         output.append(progress == .done ? 1 : 0)
         output.append(little: milliseconds)
         output.append(little: recordCount)
-        var bytes = Array(output.bytes)
+        var bytes = unsafe Array(output.bytes)
         if case .underWay(let last, let end) = progress {
             bytes += end.bytes + (last?.bytes ?? [])
         }

@@ -129,7 +129,7 @@ struct ObservationIndex: Sendable {
                 let reads = reads[table.number]
             else { continue }
             let hashes = [changed.deleted, changed.inserted, changed.updated].joined()
-                .map { key in key.bytes.withUnsafeBytes(\.recordHash) }
+                .map { key in unsafe key.bytes.withUnsafeBytes(unsafe \.recordHash) }
             var left: [(observation: Int, read: Reads)] = []
             for (observation, read) in reads
             where isLater(observation) && !touched.contains(observation) {
@@ -153,11 +153,11 @@ struct ObservationIndex: Sendable {
         var left = reads
         for key in [changed.inserted, changed.updated].joined() where !left.isEmpty {
             work.rows += 1
-            try key.bytes.withUnsafeBytes { key in
-                _ = try reader.withRow(of: entity, key: key) { body in
+            try unsafe key.bytes.withUnsafeBytes { key in
+                _ = try unsafe reader.withRow(of: entity, key: key) { body in
                     left.removeAll { observation, read in
                         work.conditions += read.filters.count
-                        guard read.isTouched(byRow: body, key: key) else { return false }
+                        guard unsafe read.isTouched(byRow: body, key: key) else { return false }
                         touched.insert(observation)
                         return true
                     }
@@ -196,6 +196,6 @@ extension ObservationIndex.Reads {
     fileprivate func isTouched(
         byRow body: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer
     ) -> Bool {
-        filters.contains { (try? $0.holds(key: key, body: body)) ?? true }
+        filters.contains { unsafe (try? $0.holds(key: key, body: body)) ?? true }
     }
 }

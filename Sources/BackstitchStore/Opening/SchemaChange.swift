@@ -27,15 +27,16 @@ struct SchemaChange {
         for (entity, places) in urgent.sorted(by: { $0.key < $1.key }) {
             guard let table = catalog.table(entity) else { continue }
             let attributes = places.compactMap { table.attribute($0.field) }
-            try visitBodies(of: table) { projector, keyBytes, fields in
-                try projector.putIndexes(of: attributes, fields, keyBytes: keyBytes, in: table)
+            try unsafe visitBodies(of: table) { projector, keyBytes, fields in
+                try unsafe projector.putIndexes(
+                    of: attributes, fields, keyBytes: keyBytes, in: table)
             }
         }
         for entity in adoption.staleInverses.sorted() {
             guard let table = catalog.table(entity) else { continue }
             try log.withProjector { try $0.clearInverses(entity) }
-            try visitBodies(of: table) { projector, keyBytes, fields in
-                try projector.putInverses(fields, keyBytes: keyBytes, in: table)
+            try unsafe visitBodies(of: table) { projector, keyBytes, fields in
+                try unsafe projector.putInverses(fields, keyBytes: keyBytes, in: table)
             }
         }
     }
@@ -50,7 +51,7 @@ struct SchemaChange {
             next = chunk.last?.key
             try log.withProjector { projector in
                 for body in chunk {
-                    try body.withFields { try visit(&projector, $0, $1) }
+                    try unsafe body.withFields { try unsafe visit(&projector, $0, $1) }
                 }
             }
         } while next != nil
@@ -73,7 +74,7 @@ struct SchemaChange {
             let chunk = try StoredBody.live(of: place.entity, after: last, limit: 1_000, reader)
             last = chunk.last?.key
             for body in chunk {
-                let value = try body.withFields { try $1.value(of: place.field)?.decoded() }
+                let value = try unsafe body.withFields { try $1.value(of: place.field)?.decoded() }
                 guard let value, value != .null else { continue }
                 let converted = upcaster.convert(value) ?? .null
                 guard converted.isValue(of: schema) else {

@@ -22,7 +22,11 @@ struct SchemaWorkPlace: Equatable {
         guard bytes.count >= 2 else { return nil }
         entity = EntityNumber(UInt16(bytes[0]) << 8 | UInt16(bytes[1]))
         if bytes.count > 2 {
-            guard let key = bytes.dropFirst(2).withUnsafeBytes({ RecordKey(reading: $0) }) else {
+            guard
+                let key = unsafe bytes.dropFirst(2).withUnsafeBytes({
+                    unsafe RecordKey(reading: $0)
+                })
+            else {
                 return nil
             }
             self.key = key
@@ -53,7 +57,7 @@ struct SchemaWork {
     static func countRecords(_ reader: TableReader) throws -> Int {
         var count = 0
         for entity in reader.catalog.catalog.entities where entity.hasWork {
-            try reader.visitStoredRows(of: entity.number) { _, row in
+            try unsafe reader.visitStoredRows(of: entity.number) { _, row in
                 if !row.isDeleted { count += 1 }
                 return true
             }
@@ -87,9 +91,9 @@ struct SchemaWork {
         let compounds = table.indexes.filter { $0.index.isBuilding == true }
         try log.withProjector { projector in
             for body in chunk {
-                try body.withFields {
-                    try projector.putIndexes(of: building, $1, keyBytes: $0, in: table)
-                    try projector.putCompounds(of: compounds, $1, keyBytes: $0, in: table)
+                try unsafe body.withFields {
+                    try unsafe projector.putIndexes(of: building, $1, keyBytes: $0, in: table)
+                    try unsafe projector.putCompounds(of: compounds, $1, keyBytes: $0, in: table)
                 }
             }
         }
@@ -109,11 +113,11 @@ struct SchemaWork {
     /// Notes in the log if the schema can read a record that it could not, or the reverse, and what
     /// values are whose type a version before this one did not know.
     private func examine(_ body: StoredBody, in table: EntityTable) throws {
-        var isUnreadable = try !body.withFields { try table.canRead($1) }
+        var isUnreadable = try unsafe !body.withFields { try table.canRead($1) }
         var (fields, learned) = (Fields(), Fields())
         // A value of an unknown type is one that can't be read.
         if isUnreadable {
-            fields = try body.withFields { try Fields($1) }
+            fields = try unsafe body.withFields { try Fields($1) }
             learned = self.learned(fields, table)
             var current = fields
             current.overlay(learned)

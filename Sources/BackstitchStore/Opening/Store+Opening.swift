@@ -95,8 +95,8 @@ extension EnvironmentOptions {
 extension Catalog {
     /// The catalog of a store's files; nil if they have none.
     static func stored(_ access: Access, _ databases: Databases) throws -> Catalog? {
-        let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
-            try access.get($0, in: databases.meta).map { Array($0) }
+        let bytes = try unsafe Array(MetaName.catalog.utf8).withUnsafeBytes {
+            try unsafe access.get($0, in: databases.meta).map { unsafe Array($0) }
         }
         return try bytes.map { try CatalogCoding.decode($0) }
     }

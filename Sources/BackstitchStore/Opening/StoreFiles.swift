@@ -162,8 +162,8 @@ private struct FormatMigration: Sendable {
 
     private func changeRow(_ entry: inout FileRewrite.Entry) throws {
         guard entry.key.first == TableKey.rows else { return }
-        let place = entry.key.withUnsafeBytes { key in
-            TableKey.isRow(key) ? Int(TableKey.entity(of: key).rawValue) : 0
+        let place = unsafe entry.key.withUnsafeBytes { key in
+            unsafe TableKey.isRow(key) ? Int(TableKey.entity(of: key).rawValue) : 0
         }
         guard (1...max(1, entityCount)).contains(place), entityCount > 0 else {
             throw StoreError(
@@ -189,19 +189,21 @@ private struct FormatMigration: Sendable {
 extension RowView {
     /// A row of an older version in the present one; nil for bytes that are no intact row.
     fileprivate static func renewed(_ bytes: [UInt8], at key: [UInt8]) -> [UInt8]? {
-        bytes.withUnsafeBytes { bytes in
-            key.withUnsafeBytes { key in
-                guard let row = RowView(bytes), row.isIntact(at: key) else { return nil }
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe key.withUnsafeBytes { key in
+                guard let row = unsafe RowView(bytes), unsafe row.isIntact(at: key) else {
+                    return nil
+                }
                 var output = ByteBuffer(capacity: bytes.count + 16)
                 var writer = _FieldWriter()
                 row.header.append(to: &output)
                 do {
-                    try writer.rewrite(row.bodyBytes, into: &output)
+                    try unsafe writer.rewrite(row.bodyBytes, into: &output)
                 } catch {
                     return nil
                 }
-                appendChecksum(at: key, to: &output)
-                return Array(output.bytes)
+                unsafe appendChecksum(at: key, to: &output)
+                return unsafe Array(output.bytes)
             }
         }
     }

@@ -65,7 +65,8 @@ struct StoreFolder {
         }
         let parent = target.deletingLastPathComponent().resolvingSymlinksInPath().path
         var isFolder: ObjCBool = false
-        guard files.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue else {
+        guard unsafe files.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue
+        else {
             throw refuse("there is no folder '\(parent)' to make it in. Make that first.")
         }
         let own = URL(fileURLWithPath: store).resolvingSymlinksInPath().path

@@ -10,20 +10,20 @@ struct StoredBody {
     init(key: RecordKey, row: RowView) {
         self.key = key
         flags = row.flags
-        bytes = Array(row.bodyBytes)
+        bytes = unsafe Array(row.bodyBytes)
     }
 
     /// Calls `body` with the record key's bytes and the fields.
     func withFields<Result>(
         _ body: (UnsafeRawBufferPointer, PackedFields) throws -> Result
     ) throws -> Result {
-        try key.bytes.withUnsafeBytes { keyBytes in
-            try bytes.withUnsafeBytes { bytes in
-                guard let fields = PackedFields(bytes) else {
+        try unsafe key.bytes.withUnsafeBytes { keyBytes in
+            try unsafe bytes.withUnsafeBytes { bytes in
+                guard let fields = unsafe PackedFields(bytes) else {
                     throw StoreError(
                         .damaged, "A row can't be read. Run rebuild to make the tables anew.")
                 }
-                return try body(keyBytes, fields)
+                return try unsafe body(keyBytes, fields)
             }
         }
     }
@@ -35,8 +35,8 @@ extension StoredBody {
         of entity: EntityNumber, after last: RecordKey?, limit: Int, _ reader: TableReader
     ) throws -> [StoredBody] {
         var bodies: [StoredBody] = []
-        try reader.visitStoredRows(of: entity, from: last) { keyBytes, row in
-            guard !row.isDeleted, let key = RecordKey(reading: keyBytes), key != last else {
+        try unsafe reader.visitStoredRows(of: entity, from: last) { keyBytes, row in
+            guard !row.isDeleted, let key = unsafe RecordKey(reading: keyBytes), key != last else {
                 return true
             }
             bodies.append(StoredBody(key: key, row: row))

@@ -81,9 +81,9 @@ extension TableReader {
         }
         let filter = try QueryFilter(lowered, in: entityBinding(binding.number))
         return { record in
-            try record.bytes.withUnsafeBytes { key in
-                try withRow(of: binding.number, key: key) {
-                    try filter.holds(key: key, body: $0, on: self)
+            try unsafe record.bytes.withUnsafeBytes { key in
+                try unsafe withRow(of: binding.number, key: key) {
+                    try unsafe filter.holds(key: key, body: $0, on: self)
                 } ?? false
             }
         }

@@ -36,10 +36,10 @@ extension Verifier {
         guard try state.checkpoint <= reader.log.head else {
             return "has operations up to \(state.checkpoint), and the log ends before."
         }
-        try reader.log.visitStored(from: 1) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: 1) { sequence, bytes in
             guard sequence <= state.checkpoint else { return false }
             do {
-                _ = try run.take(bytes, at: sequence, &folder)
+                _ = try unsafe run.take(bytes, at: sequence, &folder)
             } catch let error as LMDBError {
                 throw error
             } catch {
@@ -61,14 +61,15 @@ extension ViewEntries {
                 var isMine = try begin(&mine)
                 var isTheirs = try begin(&theirs)
                 while isMine || isTheirs {
-                    guard isMine, isTheirs, mine.key.holdsSameBytes(as: theirs.key) else {
+                    guard isMine, isTheirs, unsafe mine.key.holdsSameBytes(as: theirs.key) else {
                         let isMissing =
-                            !isMine || (isTheirs && theirs.key.lexicographicallyPrecedes(mine.key))
+                            unsafe !isMine
+                            || (isTheirs && theirs.key.lexicographicallyPrecedes(mine.key))
                         return isMissing
                             ? "lacks an entry that follows from the log."
                             : "has an entry that does not follow from the log."
                     }
-                    guard mine.value.holdsSameBytes(as: theirs.value) else {
+                    guard unsafe mine.value.holdsSameBytes(as: theirs.value) else {
                         return "has an entry with another value than follows from the log."
                     }
                     isMine = try goOn(&mine)
@@ -80,12 +81,12 @@ extension ViewEntries {
     }
 
     private func begin(_ cursor: inout Cursor) throws -> Bool {
-        let isThere = try prefix.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
-        return isThere && prefix.withUnsafeBytes { cursor.key.starts(with: $0) }
+        let isThere = try unsafe prefix.withUnsafeBytes { try unsafe cursor.seek(atOrAfter: $0) }
+        return unsafe isThere && prefix.withUnsafeBytes { unsafe cursor.key.starts(with: $0) }
     }
 
     private func goOn(_ cursor: inout Cursor) throws -> Bool {
         let isThere = try cursor.next()
-        return isThere && prefix.withUnsafeBytes { cursor.key.starts(with: $0) }
+        return unsafe isThere && prefix.withUnsafeBytes { unsafe cursor.key.starts(with: $0) }
     }
 }

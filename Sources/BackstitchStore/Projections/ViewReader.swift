@@ -83,14 +83,14 @@ struct ViewReader {
         var folder = ChangeFolder()
         folder.begin(after: state.checkpoint)
         var isWhole = true
-        try reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
             left.bytes -= bytes.count
             guard left.bytes >= 0, overlay.count <= left.entries else {
                 isWhole = false
                 return false
             }
             do {
-                _ = try run.take(bytes, at: sequence, &folder)
+                _ = try unsafe run.take(bytes, at: sequence, &folder)
             } catch let error as LMDBError {
                 throw error
             } catch {

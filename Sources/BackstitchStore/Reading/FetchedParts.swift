@@ -26,18 +26,18 @@ struct FetchedParts {
     func fetch<Model: Entity>(_ binding: TypeBinding) throws -> [Model]? {
         // One list for each piece, which one thread has at a time.
         let lists = UnsafeMutableBufferPointer<[Model]>.allocate(capacity: count)
-        lists.initialize(repeating: [])
+        unsafe lists.initialize(repeating: [])
         defer {
-            lists.deinitialize()
-            lists.deallocate()
+            unsafe lists.deinitialize()
+            unsafe lists.deallocate()
         }
-        let ran = try visit { part, key, body in
-            let id = EntityID<Model>(key: try RecordKey.stored(key))
-            if let model = try binding.decodeIfReadable(body, id, reader) {
-                lists[part].append(model)
+        let ran = try unsafe visit { part, key, body in
+            let id = unsafe EntityID<Model>(key: try RecordKey.stored(key))
+            if let model = try unsafe binding.decodeIfReadable(body, id, reader) {
+                unsafe lists[part].append(model)
             }
         }
-        return ran ? Array(lists.joined()) : nil
+        return unsafe ran ? Array(lists.joined()) : nil
     }
 
     /// Visits the records, several pieces at once.
@@ -49,6 +49,6 @@ struct FetchedParts {
             _ part: Int, _ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer
         ) throws -> Void
     ) throws -> Bool {
-        try plan.visit(parts, on: reader, visit)
+        try unsafe plan.visit(parts, on: reader, visit)
     }
 }

@@ -57,12 +57,12 @@ extension TableReader {
         _ query: Query<Model>, _ binding: TypeBinding, after cursor: QueryCursor?, count: Int
     ) throws -> QueryPage<Model> {
         var rows: [Model] = []
-        let next = try QueryExecutor.page(
+        let next = try unsafe QueryExecutor.page(
             of: query.lowered(), in: entityBinding(binding.number), after: cursor, count: count,
             on: self
         ) { keyBytes, body in
-            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
-            if let row = try binding.decodeIfReadable(body, id, self) { rows.append(row) }
+            let id = unsafe EntityID<Model>(key: try RecordKey.stored(keyBytes))
+            if let row = try unsafe binding.decodeIfReadable(body, id, self) { rows.append(row) }
         }
         return QueryPage(rows: rows, next: next)
     }
@@ -72,10 +72,10 @@ extension TableReader {
     ) throws -> QueryPage<DynamicRecord> {
         let table = try table(named: query.entity)
         var rows: [DynamicRecord] = []
-        let next = try QueryExecutor.page(
+        let next = try unsafe QueryExecutor.page(
             of: query, in: catalog.binding(of: table), after: cursor, count: count, on: self
         ) { keyBytes, _ in
-            rows.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
+            unsafe rows.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
         }
         return QueryPage(rows: rows, next: next)
     }
@@ -93,7 +93,7 @@ extension RecordKey {
     /// The key that stored bytes spell.
     @usableFromInline
     static func stored(_ bytes: UnsafeRawBufferPointer) throws -> RecordKey {
-        guard let key = RecordKey(reading: bytes) else {
+        guard let key = unsafe RecordKey(reading: bytes) else {
             throw StoreError(.damaged, "A row's key can't be read. Run rebuild.")
         }
         return key

@@ -109,13 +109,15 @@ extension TableReader {
     ) throws -> [Model] {
         var found: [Model] = []
         func take(_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws {
-            let id = EntityID<Model>(key: try RecordKey.stored(key))
-            if let model = try binding.decodeIfReadable(body, id, self) { found.append(model) }
+            let id = unsafe EntityID<Model>(key: try RecordKey.stored(key))
+            if let model = try unsafe binding.decodeIfReadable(body, id, self) {
+                found.append(model)
+            }
         }
         if let test = query.pointTest,
-            try binding.visit(
+            try unsafe binding.visit(
                 test, on: self, limit: query.limitCount, offset: query.offsetCount,
-                learn: { Model.position(at: $0) }, take)
+                learn: { Model.position(at: $0) }, unsafe take)
         {
             return found
         }
@@ -123,7 +125,7 @@ extension TableReader {
         if let found: [Model] = try FetchedParts(plan, binding, self)?.fetch(binding) {
             return found
         }
-        try visit(plan, take)
+        try unsafe visit(plan, take)
         return found
     }
 
@@ -133,8 +135,8 @@ extension TableReader {
         _ plan: QueryPlan,
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        try QueryExecutor.run(plan, on: self) { key, body in
-            try visit(key, body)
+        try unsafe QueryExecutor.run(plan, on: self) { key, body in
+            try unsafe visit(key, body)
             return true
         }
     }

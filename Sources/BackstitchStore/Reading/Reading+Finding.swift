@@ -21,6 +21,6 @@ extension RecordReading where Self: ~Copyable {
     ///
     /// - Throws: `unknownEntity`.
     public func exists<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
-        try reader.liveBody(types.binding(of: Model.self).number, id.key) != nil
+        try unsafe reader.liveBody(types.binding(of: Model.self).number, id.key) != nil
     }
 }

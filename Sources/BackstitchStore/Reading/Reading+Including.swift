@@ -23,9 +23,9 @@ extension Query {
             else {
                 return
             }
-            let isFound = try key.bytes.withUnsafeBytes { bytes in
-                try reader.withRow(of: binding.number, key: bytes) { body in
-                    found[key] = try binding.decodeIfReadable(
+            let isFound = try unsafe key.bytes.withUnsafeBytes { bytes in
+                try unsafe reader.withRow(of: binding.number, key: bytes) { body in
+                    found[key] = try unsafe binding.decodeIfReadable(
                         body, EntityID<Model>(key: key), reader)
                     return found[key] != nil
                 }
@@ -152,8 +152,8 @@ private struct ReferredRecords {
                 guard case .reference(let key) = record.values[name] else { continue }
                 let id = RecordID(entity: target.name, key: key)
                 guard included[id] == nil else { continue }
-                let isThere = try key.bytes.withUnsafeBytes {
-                    try reader.withRow(of: target.number, key: $0) { _ in true } ?? false
+                let isThere = try unsafe key.bytes.withUnsafeBytes {
+                    try unsafe reader.withRow(of: target.number, key: $0) { _ in true } ?? false
                 }
                 if isThere { included[id] = try reader.dynamicRecord(key, in: target) }
             }

@@ -25,11 +25,11 @@ extension RecordReading where Self: ~Copyable {
         let binding = try types.binding(of: Model.self)
         let columns = (repeat try Column(each keyPaths, binding))
         var rows: [(repeat each Attribute)] = []
-        try QueryExecutor.run(reader.plan(query, binding), on: reader) { keyBytes, body in
-            guard let fields = PackedFields(body) else {
+        try unsafe QueryExecutor.run(reader.plan(query, binding), on: reader) { keyBytes, body in
+            guard let fields = unsafe PackedFields(body) else {
                 throw StoreError(.damaged, "A row of \(binding.name) can't be read. Run rebuild.")
             }
-            rows.append((repeat try (each columns).value(keyBytes, fields, reader)))
+            unsafe rows.append((repeat try (each columns).value(keyBytes, fields, reader)))
             return true
         }
         return rows
@@ -66,9 +66,9 @@ extension TableReader {
     ) throws -> [Attribute] {
         let column = try Column(keyPath, binding)
         var values: [Attribute] = []
-        try QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
-            guard let fields = PackedFields(body) else { throw binding.damagedRow }
-            values.append(try column.value(keyBytes, fields, self))
+        try unsafe QueryExecutor.run(plan(query, binding), on: self) { keyBytes, body in
+            guard let fields = unsafe PackedFields(body) else { throw binding.damagedRow }
+            unsafe values.append(try column.value(keyBytes, fields, self))
             return true
         }
         return values
@@ -81,8 +81,8 @@ extension TableReader {
         let bindings = try attributes.map { try entity.attribute(named: $0) }
         var rows: [[RecordValue]] = []
         let plan = try QueryPlan(query, in: entity, on: self)
-        try QueryExecutor.run(plan, on: self) { _, body in
-            guard let fields = PackedFields(body) else {
+        try unsafe QueryExecutor.run(plan, on: self) { _, body in
+            guard let fields = unsafe PackedFields(body) else {
                 throw StoreError(.damaged, "A row of \(entity.name) can't be read. Run rebuild.")
             }
             rows.append(try bindings.map { try $0.value(of: fields) })
@@ -95,8 +95,8 @@ extension TableReader {
         let table = try table(named: query.entity)
         var records: [DynamicRecord] = []
         let plan = try QueryPlan(query, in: catalog.binding(of: table), on: self)
-        try QueryExecutor.visitKeys(plan, on: self) { keyBytes in
-            records.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
+        try unsafe QueryExecutor.visitKeys(plan, on: self) { keyBytes in
+            unsafe records.append(try dynamicRecord(RecordKey.stored(keyBytes), in: table))
             return true
         }
         return records
@@ -126,7 +126,7 @@ private struct Column<Model: Entity, Attribute: AttributeValue> {
     func value(
         _ keyBytes: UnsafeRawBufferPointer, _ fields: PackedFields, _ reader: TableReader
     ) throws -> Attribute {
-        let key = try index == nil ? RecordKey.stored(keyBytes) : nil
+        let key = try unsafe index == nil ? RecordKey.stored(keyBytes) : nil
         if let key, let id = EntityID<Model>(key: key) as? Attribute { return id }
         guard let index else { preconditionFailure("A column without an attribute is the id.") }
         let attribute = binding.schema.attributes[index]
@@ -134,15 +134,15 @@ private struct Column<Model: Entity, Attribute: AttributeValue> {
         if field == nil, !attribute.hasDefault { return try Attribute._absent(at: index) }
         guard let field, !attribute.isExternal else {
             // Only the type itself knows its default, and how its bytes are read.
-            let id = EntityID<Model>(key: try RecordKey.stored(keyBytes))
-            return try binding.decode(fields.bytes, id)[keyPath: keyPath]
+            let id = unsafe EntityID<Model>(key: try RecordKey.stored(keyBytes))
+            return try unsafe binding.decode(fields.bytes, id)[keyPath: keyPath]
         }
         do {
             return try Attribute(_field: field)
         } catch let error as FieldError {
             throw StoreError(
                 .unreadable,
-                "\(binding.name).\(binding.schema.attributes[index].name) of the record "
+                unsafe "\(binding.name).\(binding.schema.attributes[index].name) of the record "
                     + "\(try RecordKey.stored(keyBytes)) can't be read: \(error).")
         }
     }

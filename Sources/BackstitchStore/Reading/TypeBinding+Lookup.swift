@@ -21,12 +21,12 @@ extension TypeBinding {
         guard let lookup = IndexLookup(asked, of: layout.fields[asked.position], in: entity, reader)
         else { return false }
         var (toSkip, toTake) = (offset, limit ?? .max)
-        return try lookup.visit { key, body in
+        return try unsafe lookup.visit { key, body in
             if toSkip > 0 {
                 toSkip -= 1
                 return true
             }
-            try visit(key, body)
+            try unsafe visit(key, body)
             toTake -= 1
             return toTake > 0
         }

@@ -26,14 +26,14 @@ struct RecordExport {
                     .write(into: &buffer)
                 count += 1
                 if buffer.count >= Self.partBytes {
-                    try write(buffer.bytes)
+                    try unsafe write(buffer.bytes)
                     buffer.removeAll()
                     progress(count)
                 }
                 return true
             }
         }
-        if buffer.count > 0 { try write(buffer.bytes) }
+        if buffer.count > 0 { try unsafe write(buffer.bytes) }
         return count
     }
 

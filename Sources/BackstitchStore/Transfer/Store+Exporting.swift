@@ -29,7 +29,8 @@ extension Store {
         progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
         try read { transaction in
-            try RecordExport(entities: entities, place: place).run(transaction, progress, to: write)
+            try unsafe RecordExport(entities: entities, place: place).run(
+                transaction, progress, to: write)
         }
     }
 }

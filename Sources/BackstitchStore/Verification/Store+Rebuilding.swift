@@ -52,14 +52,14 @@ package struct TablesDigest: Equatable {
     private mutating func add(
         _ database: Database, _ prefix: [UInt8], _ reader: TableReader
     ) throws {
-        hash = prefix.withUnsafeBytes { Checksum.xxh64($0, seed: hash) }
+        hash = unsafe prefix.withUnsafeBytes { unsafe Checksum.xxh64($0, seed: hash) }
         var digest = self
         try reader.access.withCursor(in: database) { cursor in
             while try cursor.next() {
-                let isOfContents = prefix.isEmpty && cursor.key.first == TableKey.contents
+                let isOfContents = unsafe prefix.isEmpty && cursor.key.first == TableKey.contents
                 if isOfContents, !hasContents { continue }
-                digest.hash = Checksum.xxh64(cursor.key, seed: digest.hash)
-                digest.hash = Checksum.xxh64(cursor.value, seed: digest.hash)
+                digest.hash = unsafe Checksum.xxh64(cursor.key, seed: digest.hash)
+                digest.hash = unsafe Checksum.xxh64(cursor.value, seed: digest.hash)
                 digest.entries += 1
             }
         }

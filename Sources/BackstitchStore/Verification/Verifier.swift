@@ -17,7 +17,7 @@ struct Verifier {
         let compacted = try LogBounds(reader).compaction.through
         var expected = compacted + 1
         var found = report
-        try reader.log.visitStored(from: 0) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: 0) { sequence, bytes in
             found.operations += 1
             if found.operations % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             if sequence > compacted {
@@ -27,7 +27,7 @@ struct Verifier {
                 expected = sequence &+ 1
             }
             do {
-                let operation = try OperationView(bytes, sequence: sequence)
+                let operation = try unsafe OperationView(bytes, sequence: sequence)
                 try check(operation, &found)
                 if operation.kind.isMadeByCompaction, sequence > compacted {
                     found.note("Operation \(sequence) is a \(operation.kind) out of its place.")
@@ -49,10 +49,11 @@ struct Verifier {
     func lostEnd() throws -> String? {
         let head = try reader.log.head
         var last: UInt64 = 0
-        try [TableKey.rows].withUnsafeBytes { prefix in
-            try reader.visit(prefix: prefix) { key, value in
-                if let row = RowView(value), row.lastSequence > max(head, last), row.isChecked,
-                    row.isIntact(at: key)
+        try unsafe [TableKey.rows].withUnsafeBytes { prefix in
+            try unsafe reader.visit(prefix: prefix) { key, value in
+                if let row = unsafe RowView(value), row.lastSequence > max(head, last),
+                    row.isChecked,
+                    unsafe row.isIntact(at: key)
                 {
                     last = row.lastSequence
                 }
@@ -88,16 +89,18 @@ struct Verifier {
                 report.note("Operation \(sequence): \(problem).")
             }
         case .journal:
-            if operation.conflictBytes == nil {
+            if unsafe operation.conflictBytes == nil {
                 report.note("Operation \(sequence) is to keep a conflict report and has none.")
             }
         case .acknowledge, .park, .release, .forget:
             break
         }
-        if let bytes = operation.conflictBytes { _ = try ConflictReport(reading: bytes) }
+        if let bytes = unsafe operation.conflictBytes {
+            _ = try unsafe ConflictReport(reading: bytes)
+        }
         guard operation.kind.changesContent, operation.previous > 0 else { return }
         let links = try reader.log.withOperation(operation.previous) { previous in
-            previous.keyBytes.holdsSameBytes(as: operation.keyBytes)
+            unsafe previous.keyBytes.holdsSameBytes(as: operation.keyBytes)
                 && previous.entity == operation.entity && previous.kind.changesContent
         }
         if links != true {
@@ -120,15 +123,16 @@ struct Verifier {
         try target.access.makeMembers(through: reader.catalog.tables.count)
         var projector = Projector(access: target.access, databases: target.databases)
         var done = 0
-        try reader.log.visitStored(from: 1) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: 1) { sequence, bytes in
             if parts > 1 {
                 // Whoever applies it compares its checksum.
-                let operation = try OperationView(bytes, sequence: sequence, verifies: false)
-                guard Checksum.xxh64(operation.keyBytes) % UInt64(parts) == UInt64(part) else {
+                let operation = try unsafe OperationView(bytes, sequence: sequence, verifies: false)
+                guard unsafe Checksum.xxh64(operation.keyBytes) % UInt64(parts) == UInt64(part)
+                else {
                     return true
                 }
             }
-            let operation = try OperationView(bytes, sequence: sequence)
+            let operation = try unsafe OperationView(bytes, sequence: sequence)
             try projector.apply(operation, catalog: reader.catalog)
             done += 1
             if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
@@ -172,7 +176,7 @@ struct Verifier {
         // Indexes that are being built lack entries, and may.
         let building = prefix.isEmpty ? prefixesOfBuilding() : []
         func isBuilding(_ key: UnsafeRawBufferPointer) -> Bool {
-            building.contains { key.starts(with: $0) }
+            building.contains { unsafe key.starts(with: $0) }
         }
         var found = report
         defer { report = found }
@@ -180,22 +184,24 @@ struct Verifier {
             var isStored = try stored.first()
             var entries = try MergedEntries(wanted)
             while true {
-                while isStored, isBuilding(stored.key) { isStored = try stored.next() }
-                while entries.isOnEntry, isBuilding(entries.key) { try entries.next() }
+                while isStored, unsafe isBuilding(stored.key) { isStored = try stored.next() }
+                while entries.isOnEntry, unsafe isBuilding(entries.key) { try entries.next() }
                 guard isStored || entries.isOnEntry else { return true }
-                guard isStored, entries.isOnEntry, stored.key.holdsSameBytes(as: entries.key) else {
+                guard isStored, entries.isOnEntry, unsafe stored.key.holdsSameBytes(as: entries.key)
+                else {
                     let isMissing =
-                        !isStored
+                        unsafe !isStored
                         || (entries.isOnEntry && entries.key.lexicographicallyPrecedes(stored.key))
-                    let place = Self.describe(prefix + Array(isMissing ? entries.key : stored.key))
+                    let place = unsafe Self.describe(
+                        prefix + Array(isMissing ? entries.key : stored.key))
                     found.note(
                         isMissing
                             ? "The tables lack \(place), which follows from the log."
                             : "The tables have \(place), which does not follow from the log.")
                     return false
                 }
-                guard stored.value.holdsSameBytes(as: entries.value) else {
-                    let place = Self.describe(prefix + Array(stored.key))
+                guard unsafe stored.value.holdsSameBytes(as: entries.value) else {
+                    let place = unsafe Self.describe(prefix + Array(stored.key))
                     found.note(
                         "The tables hold \(place) with another value than follows from the log.")
                     return false
@@ -213,7 +219,7 @@ struct Verifier {
         func add(_ table: UInt8, _ entity: EntityNumber, _ number: FieldID) {
             var prefix = ByteBuffer(capacity: 8)
             TableKey.appendIndexPrefix(table, entity, number, to: &prefix)
-            prefixes.append(Array(prefix.bytes))
+            unsafe prefixes.append(Array(prefix.bytes))
         }
         for entity in reader.catalog.catalog.entities {
             for attribute in entity.attributes where attribute.isBuilding == true {
@@ -247,8 +253,8 @@ struct Verifier {
         var names: [String] = []
         try reader.access.withCursor(in: reader.databases.meta) { cursor in
             // The entries of views come last.
-            while try cursor.next(), !ViewEntries.isEntry(cursor.key) {
-                let name = String(decoding: cursor.key, as: UTF8.self)
+            while try cursor.next(), unsafe !ViewEntries.isEntry(cursor.key) {
+                let name = unsafe String(decoding: cursor.key, as: UTF8.self)
                 let isChecked =
                     !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(RecordNotes.seen.prefix)
                 if isChecked { names.append(name) }
@@ -292,7 +298,7 @@ extension OperationView {
             return "it differs from its row on whether it can be read"
         }
         if row.isDeleted {
-            return row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields"
+            return unsafe row.bodyBytes.isEmpty ? nil : "its row is deleted and has fields"
         }
         return row.fields?.isWellFormed == true ? nil : "its fields are damaged"
     }

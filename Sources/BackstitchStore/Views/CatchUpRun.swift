@@ -76,7 +76,7 @@ struct CatchUpRun {
         _ bytes: UnsafeRawBufferPointer, at sequence: UInt64, _ folder: inout ChangeFolder
     ) throws -> UInt64 {
         try StoreError.describingDamage(at: sequence) {
-            let operation = try OperationView(bytes, sequence: sequence)
+            let operation = try unsafe OperationView(bytes, sequence: sequence)
             guard operation.kind.changesContent, let table = reader.catalog.table(operation.entity),
                 registered.wants(table)
             else { return operation.clock }
@@ -97,7 +97,7 @@ extension ViewEntries {
     var isEmpty: Bool {
         get throws {
             var isEmpty = true
-            try visit(from: [], to: nil) { _, _ in
+            try unsafe visit(from: [], to: nil) { _, _ in
                 isEmpty = false
                 return false
             }

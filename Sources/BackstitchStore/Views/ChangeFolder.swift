@@ -50,9 +50,10 @@ struct ChangeFolder {
         var before: [UInt8]?
         var after: [UInt8]?
         switch operation.kind {
-        case .insert: after = Array(operation.afterBytes)
-        case .baseline: after = operation.isTombstone ? nil : Array(try operation.after.bytes)
-        case .delete: before = Array(try operation.before.bytes)
+        case .insert: after = unsafe Array(operation.afterBytes)
+        case .baseline:
+            after = unsafe operation.isTombstone ? nil : Array(try operation.after.bytes)
+        case .delete: before = unsafe Array(try operation.before.bytes)
         case .update:
             let known = try bodies[place] ?? RecordHistory.body(before: operation, reader)
             before = known

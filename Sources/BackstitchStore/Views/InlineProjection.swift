@@ -56,8 +56,8 @@ extension ProjectedChange {
         _ bytes: [UInt8]?, _ body: (PackedFields?) throws -> Void
     ) throws {
         guard let bytes else { return try body(nil) }
-        try bytes.withUnsafeBytes { bytes in
-            guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
+        try unsafe bytes.withUnsafeBytes { bytes in
+            guard let fields = unsafe PackedFields(bytes) else { throw FieldError(.damaged) }
             try body(fields)
         }
     }

@@ -73,7 +73,7 @@ package struct ProjectionState: Equatable {
     var bytes: [UInt8] {
         var buffer = ByteBuffer(capacity: 128)
         append(to: &buffer)
-        return Array(buffer.bytes)
+        return unsafe Array(buffer.bytes)
     }
 
     /// Appends the stored form.

@@ -56,13 +56,13 @@ final class ProjectionWriter {
             let types = registered?.types,
             inline.contains(where: { $0.registered.wants(table) })
         else { return }
-        let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
+        let row = try unsafe reader.row(operation.entity, keyBytes: operation.keyBytes)
         var before: [UInt8]?
         var after: [UInt8]?
-        if operation.kind != .delete { after = row.map { Array($0.bodyBytes) } }
+        if operation.kind != .delete { after = row.map { unsafe Array($0.bodyBytes) } }
         switch operation.kind {
         case .update: before = try after?.overlaid(by: operation.before)
-        case .delete: before = Array(try operation.before.bytes)
+        case .delete: before = unsafe Array(try operation.before.bytes)
         default: break
         }
         let reader = reader
@@ -179,14 +179,14 @@ extension ProjectionWriter {
         folder.begin(after: state.checkpoint)
         var left = budget
         let entriesMax = log.access.changeCount + budget.entries
-        try reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: state.checkpoint + 1) { sequence, bytes in
             guard left.operations > 0, left.bytes > 0, log.access.changeCount < entriesMax else {
                 return false
             }
             left.operations -= 1
             left.bytes -= bytes.count
             do {
-                state.clock = try run.take(bytes, at: sequence, &folder)
+                state.clock = try unsafe run.take(bytes, at: sequence, &folder)
                 state.checkpoint = sequence
                 return true
             } catch let error as LMDBError {

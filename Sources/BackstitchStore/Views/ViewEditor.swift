@@ -30,16 +30,19 @@ public struct ViewEditor: ~Copyable {
                     + "\(Self.valueByteCountMax); these have \(key.bytes.count) and \(value.count). "
                     + "Shorten them.")
         }
-        let old = try entries.get(key.bytes)
-        if let old, value.withUnsafeBytes({ old.holdsSameBytes(as: $0) }) { return }
-        undone.note(key.bytes, old.map { Array($0) })
-        try value.withUnsafeBytes { try entries.put($0, for: key.bytes) }
+        let old = try unsafe entries.get(key.bytes)
+        if let old = unsafe old, unsafe value.withUnsafeBytes({ unsafe old.holdsSameBytes(as: $0) })
+        {
+            return
+        }
+        unsafe undone.note(key.bytes, old.map { unsafe Array($0) })
+        try unsafe value.withUnsafeBytes { try unsafe entries.put($0, for: key.bytes) }
     }
 
     /// Deletes a key; does nothing if it is not there.
     public func delete(_ key: ViewKey) throws {
-        guard let old = try entries.get(key.bytes) else { return }
-        undone.note(key.bytes, Array(old))
+        guard let old = try unsafe entries.get(key.bytes) else { return }
+        unsafe undone.note(key.bytes, Array(old))
         try entries.delete(key.bytes)
     }
 
@@ -82,7 +85,7 @@ final class ViewUndo {
     func takeBack(in entries: ViewEntries) throws {
         for (key, value) in old.reversed() {
             if let value {
-                try value.withUnsafeBytes { try entries.put($0, for: key) }
+                try unsafe value.withUnsafeBytes { try unsafe entries.put($0, for: key) }
             } else {
                 try entries.delete(key)
             }

@@ -11,7 +11,9 @@ package struct ViewEntries {
     static let prefixByteCount = 3
 
     /// Whether a key of the meta database is of an entry of a view.
-    package static func isEntry(_ key: UnsafeRawBufferPointer) -> Bool { key.first == prefixByte }
+    package static func isEntry(_ key: UnsafeRawBufferPointer) -> Bool {
+        unsafe key.first == prefixByte
+    }
 
     let access: Access
     let database: Database
@@ -24,8 +26,8 @@ package struct ViewEntries {
     /// The value of a key, valid until the transaction writes.
     package func get(_ key: [UInt8]) throws -> UnsafeRawBufferPointer? {
         guard key.count <= ViewKey.byteCountMax else { return nil }
-        if case .some(let value) = overlay?.value(for: key) { return value }
-        return try withStored(key) { try access.get($0, in: database) }
+        if case .some(let value) = unsafe overlay?.value(for: key) { return unsafe value }
+        return try unsafe withStored(key) { try unsafe access.get($0, in: database) }
     }
 
     /// Visits entries in the order of their keys, or in the reverse order.
@@ -39,9 +41,9 @@ package struct ViewEntries {
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         guard let overlay else {
-            return try visitStored(from: lower, to: upper, reversed: reversed, visit)
+            return try unsafe visitStored(from: lower, to: upper, reversed: reversed, visit)
         }
-        try self.visit(with: overlay, from: lower, to: upper, reversed: reversed, visit)
+        try unsafe self.visit(with: overlay, from: lower, to: upper, reversed: reversed, visit)
     }
 
     func visitStored(
@@ -54,12 +56,12 @@ package struct ViewEntries {
             var isThere = try reversed ? cursor.seekLast(before: end) : cursor.seek(from: start)
             while isThere {
                 let passed =
-                    reversed
-                    ? start.withUnsafeBytes { cursor.key.order($0) < 0 }
-                    : end.withUnsafeBytes { cursor.key.order($0) >= 0 }
+                    unsafe reversed
+                    ? start.withUnsafeBytes { unsafe cursor.key.order($0) < 0 }
+                    : unsafe end.withUnsafeBytes { unsafe cursor.key.order($0) >= 0 }
                 if passed { return }
-                let key = cursor.key.part(Self.prefixByteCount..<cursor.key.count)
-                guard try visit(key, cursor.value) else { return }
+                let key = unsafe cursor.key.part(Self.prefixByteCount..<cursor.key.count)
+                guard try unsafe visit(key, cursor.value) else { return }
                 isThere = try reversed ? cursor.previous() : cursor.next()
             }
         }
@@ -69,7 +71,7 @@ package struct ViewEntries {
     package var count: Int {
         get throws {
             var count = 0
-            try visit(from: [], to: nil) { _, _ in
+            try unsafe visit(from: [], to: nil) { _, _ in
                 count += 1
                 return true
             }
@@ -80,13 +82,13 @@ package struct ViewEntries {
     // MARK: Writing
 
     func put(_ value: UnsafeRawBufferPointer, for key: [UInt8]) throws {
-        if let overlay { return overlay.set(value, for: key) }
-        try withStored(key) { try access.put($0, value, in: database) }
+        if let overlay { return unsafe overlay.set(value, for: key) }
+        try unsafe withStored(key) { try unsafe access.put($0, value, in: database) }
     }
 
     func delete(_ key: [UInt8]) throws {
-        if let overlay { return overlay.set(nil, for: key) }
-        _ = try withStored(key) { try access.delete($0, in: database) }
+        if let overlay { return unsafe overlay.set(nil, for: key) }
+        _ = try unsafe withStored(key) { try unsafe access.delete($0, in: database) }
     }
 
     /// Deletes the first entries, as many as a limit allows.
@@ -95,9 +97,11 @@ package struct ViewEntries {
     func clear(limit: Int) throws -> Bool {
         try access.withCursor(in: database) { cursor in
             let prefix = prefix
-            var isThere = try prefix.withUnsafeBytes { try cursor.seek(atOrAfter: $0) }
+            var isThere = try unsafe prefix.withUnsafeBytes {
+                try unsafe cursor.seek(atOrAfter: $0)
+            }
             var left = limit
-            while isThere, prefix.withUnsafeBytes({ cursor.key.starts(with: $0) }) {
+            while isThere, unsafe prefix.withUnsafeBytes({ unsafe cursor.key.starts(with: $0) }) {
                 guard left > 0 else { return false }
                 left -= 1
                 try cursor.delete()
@@ -112,19 +116,19 @@ package struct ViewEntries {
     private func withStored<Result>(
         _ key: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try withUnsafeTemporaryAllocation(
+        try unsafe withUnsafeTemporaryAllocation(
             byteCount: Self.prefixByteCount + ViewKey.byteCountMax, alignment: 8
         ) { buffer in
             precondition(key.count <= ViewKey.byteCountMax, "A key of a view is too long.")
-            buffer[0] = Self.prefixByte
-            buffer[1] = UInt8(slot >> 8)
-            buffer[2] = UInt8(truncatingIfNeeded: slot)
+            unsafe buffer[0] = Self.prefixByte
+            unsafe buffer[1] = UInt8(slot >> 8)
+            unsafe buffer[2] = UInt8(truncatingIfNeeded: slot)
             let count = Self.prefixByteCount + key.count
-            key.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: buffer[Self.prefixByteCount...])
+            unsafe key.withUnsafeBytes {
+                unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[Self.prefixByteCount...])
                     .copyMemory(from: $0)
             }
-            return try body(UnsafeRawBufferPointer(buffer).part(0..<count))
+            return try unsafe body(UnsafeRawBufferPointer(buffer).part(0..<count))
         }
     }
 
@@ -150,9 +154,11 @@ extension Cursor {
     /// Goes to the first key at or after a bound.
     fileprivate mutating func seek(from bound: [UInt8]) throws -> Bool {
         let cut = Array(bound.prefix(Self.keyByteCountMax))
-        var isThere = try cut.withUnsafeBytes { try seek(atOrAfter: $0) }
+        var isThere = try unsafe cut.withUnsafeBytes { try unsafe seek(atOrAfter: $0) }
         // The key that the cut bound spells is in front of the whole one.
-        while isThere, bound.withUnsafeBytes({ key.order($0) < 0 }) { isThere = try next() }
+        while isThere, unsafe bound.withUnsafeBytes({ unsafe key.order($0) < 0 }) {
+            isThere = try next()
+        }
         return isThere
     }
 

@@ -32,7 +32,7 @@ public struct ViewKey: Hashable, Sendable {
     public mutating func append(_ value: RecordValue) {
         var buffer = ByteBuffer(capacity: 260)
         OrderedKey.append(value, type: value.orderedType, to: &buffer)
-        bytes.append(contentsOf: buffer.bytes)
+        unsafe bytes.append(contentsOf: buffer.bytes)
     }
 
     /// Appends bytes, unchanged.

@@ -4,12 +4,12 @@ import BackstitchCore
 /// operations that the stored view lacks.
 final class ViewOverlay {
     /// The bytes of a value, at a place that does not move.
-    private struct Value {
+    @safe private struct Value {
         let bytes: UnsafeMutableRawBufferPointer
 
         init(_ source: UnsafeRawBufferPointer) {
-            bytes = .allocate(byteCount: source.count, alignment: 8)
-            bytes.copyMemory(from: source)
+            unsafe bytes = .allocate(byteCount: source.count, alignment: 8)
+            unsafe bytes.copyMemory(from: source)
         }
     }
 
@@ -21,7 +21,7 @@ final class ViewOverlay {
     init() {}
 
     deinit {
-        for value in values.values { value?.bytes.deallocate() }
+        for value in values.values { unsafe value?.bytes.deallocate() }
     }
 
     /// The number of entries that differ from the stored ones, or were touched.
@@ -30,15 +30,15 @@ final class ViewOverlay {
     /// The value of a key; nil if the key is gone, and nil in nil if it was not touched. Valid
     /// until the key is written again.
     func value(for key: [UInt8]) -> UnsafeRawBufferPointer?? {
-        guard let value = values[key] else { return .none }
-        return .some(value.map { UnsafeRawBufferPointer($0.bytes) })
+        guard let value = values[key] else { return unsafe .none }
+        return unsafe .some(value.map { unsafe UnsafeRawBufferPointer($0.bytes) })
     }
 
     /// Sets the value of a key; nil where it goes.
     func set(_ value: UnsafeRawBufferPointer?, for key: [UInt8]) {
-        let old = values.updateValue(value.map { Value($0) }, forKey: key)
+        let old = unsafe values.updateValue(value.map { unsafe Value($0) }, forKey: key)
         if let old {
-            old?.bytes.deallocate()
+            unsafe old?.bytes.deallocate()
         } else if let at = sorted?.firstPosition(notBefore: key) {
             sorted?.insert(key, at: at)
         }
@@ -81,14 +81,15 @@ extension ViewEntries {
         left.reverse()
         /// Visits the next touched entry, unless it is gone.
         func visitTouched() throws -> Bool {
-            guard let key = left.popLast(), case .some(.some(let value)) = overlay.value(for: key)
+            guard let key = left.popLast(),
+                case .some(.some(let value)) = unsafe overlay.value(for: key)
             else { return true }
-            return try key.withUnsafeBytes { try visit($0, value) }
+            return try unsafe key.withUnsafeBytes { try unsafe visit($0, value) }
         }
         var goesOn = true
-        try visitStored(from: lower, to: upper, reversed: reversed) { key, value in
+        try unsafe visitStored(from: lower, to: upper, reversed: reversed) { key, value in
             while let next = left.last {
-                let order = next.withUnsafeBytes { $0.order(key) }
+                let order = unsafe next.withUnsafeBytes { unsafe $0.order(key) }
                 if order == 0 {
                     goesOn = try visitTouched()
                     return goesOn
@@ -97,7 +98,7 @@ extension ViewEntries {
                 goesOn = try visitTouched()
                 if !goesOn { return false }
             }
-            goesOn = try visit(key, value)
+            goesOn = try unsafe visit(key, value)
             return goesOn
         }
         while goesOn, !left.isEmpty { goesOn = try visitTouched() }

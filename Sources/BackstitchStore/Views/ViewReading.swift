@@ -16,19 +16,19 @@ public protocol ViewReading: ~Copyable {
 extension ViewReading where Self: ~Copyable {
     /// The value of a key; nil if it is not there.
     public func value(for key: ViewKey) throws -> [UInt8]? {
-        try source.entries.get(key.bytes).map { Array($0) }
+        try unsafe source.entries.get(key.bytes).map { unsafe Array($0) }
     }
 
     /// The integer of a key, as `ViewEditor.add` keeps it; nil if the key is not there.
     ///
     /// - Throws: `invalidProjection` if the value is no integer.
     public func integer(for key: ViewKey) throws -> Int64? {
-        guard let bytes = try source.entries.get(key.bytes) else { return nil }
+        guard let bytes = try unsafe source.entries.get(key.bytes) else { return nil }
         guard bytes.count == 8 else {
             throw StoreError(
                 .invalidProjection, "A value of a view is read as an integer and is none.")
         }
-        return bytes.little(Int64.self, at: 0)
+        return unsafe bytes.little(Int64.self, at: 0)
     }
 
     /// Visits the entries whose keys start with a prefix, in the order of the keys.
@@ -41,9 +41,9 @@ extension ViewReading where Self: ~Copyable {
         startingWith prefix: ViewKey = ViewKey(bytes: []), reversed: Bool = false,
         _ body: (_ key: ViewKey, _ value: [UInt8]) throws -> Bool
     ) throws {
-        try source.entries.visit(
+        try unsafe source.entries.visit(
             from: prefix.bytes, to: prefix.end, reversed: reversed
-        ) { try body(ViewKey(bytes: Array($0)), Array($1)) }
+        ) { try unsafe body(ViewKey(bytes: Array($0)), Array($1)) }
     }
 
     /// Visits the entries whose keys are in a range, in the order of the keys.
@@ -56,15 +56,15 @@ extension ViewReading where Self: ~Copyable {
         in range: Range<ViewKey>, reversed: Bool = false,
         _ body: (_ key: ViewKey, _ value: [UInt8]) throws -> Bool
     ) throws {
-        try source.entries.visit(
+        try unsafe source.entries.visit(
             from: range.lowerBound.bytes, to: range.upperBound.bytes, reversed: reversed
-        ) { try body(ViewKey(bytes: Array($0)), Array($1)) }
+        ) { try unsafe body(ViewKey(bytes: Array($0)), Array($1)) }
     }
 
     /// The number of entries whose keys start with a prefix; reads them all.
     public func count(startingWith prefix: ViewKey = ViewKey(bytes: [])) throws -> Int {
         var count = 0
-        try source.entries.visit(from: prefix.bytes, to: prefix.end) { _, _ in
+        try unsafe source.entries.visit(from: prefix.bytes, to: prefix.end) { _, _ in
             count += 1
             return true
         }

@@ -72,10 +72,10 @@ private struct DeletePlan {
 
     private func clear(_ field: FieldID, of place: RecordPlace) throws {
         guard let row = try log.row(place.entity, place.key), !row.isDeleted,
-            let before = try row.fields?.rawValue(of: field)
+            let before = try unsafe row.fields?.rawValue(of: field)
         else { return }
         log.fields.reset()
-        try log.fields.before.write(raw: before, of: field)
+        try unsafe log.fields.before.write(raw: before, of: field)
         try log.fields.after.write(.null, of: field, keepsNull: true)
         // Clearing a reference does not make a record fit its type.
         let flags: OperationHeader.Flags =

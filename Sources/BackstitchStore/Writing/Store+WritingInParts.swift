@@ -96,8 +96,8 @@ private struct WriteInParts {
             try Task.checkCancellation()
             var part: [RecordKey] = []
             while offset < keys.count, part.count < recordsMax {
-                let key = try keys.withUnsafeBytes {
-                    try RecordKey.stored($0.part(offset..<keys.count))
+                let key = try unsafe keys.withUnsafeBytes {
+                    try unsafe RecordKey.stored($0.part(offset..<keys.count))
                 }
                 offset += key.byteCount
                 part.append(key)
@@ -124,8 +124,8 @@ extension ReadTransaction {
             query, in: reader.entityBinding(binding.number), needsRows: false, on: reader)
         var keys: [UInt8] = []
         var count = 0
-        try QueryExecutor.visitKeys(plan, on: reader) { key in
-            keys.append(contentsOf: key)
+        try unsafe QueryExecutor.visitKeys(plan, on: reader) { key in
+            unsafe keys.append(contentsOf: key)
             count += 1
             return true
         }
@@ -145,8 +145,8 @@ extension WriteTransaction {
         var count = 0
         for key in keys {
             guard let row = try reader.row(entity, key), try reader.isReadable(row, by: examiner),
-                try key.bytes.withUnsafeBytes({
-                    try filter.holds(key: $0, body: row.bodyBytes, on: reader)
+                try unsafe key.bytes.withUnsafeBytes({
+                    try unsafe filter.holds(key: $0, body: row.bodyBytes, on: reader)
                 })
             else { continue }
             if try body(self, key) { count += 1 }

@@ -114,8 +114,8 @@ extension WriteTransaction {
                 isInParts
                 ? plan.page(after: position, offset: 0, limit: Self.partCountMax) : plan
             var keys = StoredKeys()
-            try QueryExecutor.visitKeys(part, on: reader) { key in
-                keys.append(key)
+            try unsafe QueryExecutor.visitKeys(part, on: reader) { key in
+                unsafe keys.append(key)
                 return true
             }
             try keys.forEach(body)
@@ -133,17 +133,17 @@ private struct StoredKeys: ~Copyable {
 
     mutating func append(_ key: UnsafeRawBufferPointer) {
         lastStart = data.count
-        data.append(key)
+        unsafe data.append(key)
         count += 1
     }
 
     /// The stored bytes of the last key.
-    var last: [UInt8] { [UInt8](data.bytes.part(lastStart..<data.count)) }
+    var last: [UInt8] { unsafe [UInt8](data.bytes.part(lastStart..<data.count)) }
 
     func forEach(_ body: (RecordKey) throws -> Void) throws {
         var offset = 0
         while offset < data.count {
-            let key = try RecordKey.stored(data.bytes.part(offset..<data.count))
+            let key = try unsafe RecordKey.stored(data.bytes.part(offset..<data.count))
             offset += key.byteCount
             try body(key)
         }
