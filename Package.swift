@@ -278,7 +278,8 @@ let strictness: [SwiftSetting] =
 let checked: Set = [
     "Backstitch", "BackstitchDemo", "BackstitchMacroExpansion", "BackstitchMacros",
     "BackstitchRepair", "BackstitchService", "BackstitchSimulation", "BackstitchStore",
-    "BackstitchSync", "BackstitchTesting", "BackstitchViews", "CloudKitWire", "Terminal", "XXHash",
+    "BackstitchSync", "BackstitchTesting", "BackstitchViews", "CloudKitRecordService",
+    "CloudKitWire", "Terminal", "XXHash",
 ]
 
 for target in package.targets where target.type != .system {

@@ -2,7 +2,7 @@ import CCurl
 import Foundation
 
 /// One request on its way. Only the client's thread touches it once it was given to that.
-final class CurlCall: @unchecked Sendable {
+@safe final class CurlCall: @unchecked Sendable {
     /// The most bytes of a reply.
     static let replyBytesMax = 64 << 20
     /// A transfer that is slower than this many bytes a second for half of its time is ended.
@@ -32,21 +32,23 @@ final class CurlCall: @unchecked Sendable {
     }
 
     deinit {
-        curl_slist_free_all(headerList)
-        if let handle { curl_easy_cleanup(handle) }
+        unsafe curl_slist_free_all(headerList)
+        if let unsafe handle { unsafe curl_easy_cleanup(handle) }
     }
 
     /// Makes libcurl's handle; nil if there is no memory.
     func prepare(certificates: String?) -> UnsafeMutableRawPointer? {
-        guard let handle = curl_easy_init() else { return nil }
-        self.handle = handle
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        _ = backstitch_set_text(handle, CURLOPT_URL, request.url)
-        _ = backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+        guard let handle = unsafe curl_easy_init() else { return nil }
+        unsafe self.handle = unsafe handle
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        _ = unsafe backstitch_set_text(handle, CURLOPT_URL, request.url)
+        _ = unsafe backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
         // A part of a file has to come as it is.
-        if request.file == nil { _ = backstitch_set_text(handle, CURLOPT_ACCEPT_ENCODING, "") }
-        _ = backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
-        if let certificates { _ = backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
+        if request.file == nil {
+            _ = unsafe backstitch_set_text(handle, CURLOPT_ACCEPT_ENCODING, "")
+        }
+        _ = unsafe backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
+        if let certificates { _ = unsafe backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_CONNECTTIMEOUT_MS, Self.connectMilliseconds)
@@ -58,78 +60,83 @@ final class CurlCall: @unchecked Sendable {
             set(CURLOPT_LOW_SPEED_TIME, max(1, request.timeoutMilliseconds / 2_000))
         }
         // Without this libcurl waits for a word from the server before it sends a large body.
-        headerList = curl_slist_append(nil, "Expect:")
+        unsafe headerList = unsafe curl_slist_append(nil, "Expect:")
         for header in request.headers {
-            headerList = curl_slist_append(headerList, "\(header.name): \(header.value)")
+            unsafe headerList = unsafe curl_slist_append(
+                headerList, "\(header.name): \(header.value)")
         }
-        _ = backstitch_set_list(handle, CURLOPT_HTTPHEADER, headerList)
+        _ = unsafe backstitch_set_list(handle, CURLOPT_HTTPHEADER, headerList)
         if let file = request.file { transfer = FileTransfer(file) }
         if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
         if request.method == "PATCH" {
-            _ = backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, "PATCH")
+            _ = unsafe backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, "PATCH")
         }
         if let body = transfer?.body {
             set(CURLOPT_POST, 1)
             set(CURLOPT_UPLOAD_BUFFERSIZE, Self.uploadBufferBytes)
-            _ = backstitch_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(body.count))
-            _ = backstitch_set_pointer(handle, CURLOPT_READDATA, context)
-            _ = backstitch_set_function(handle, CURLOPT_READFUNCTION) {
+            _ = unsafe backstitch_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(body.count))
+            _ = unsafe backstitch_set_pointer(handle, CURLOPT_READDATA, context)
+            _ = unsafe backstitch_set_function(handle, CURLOPT_READFUNCTION) {
                 data, size, count, context in
-                CurlCall.of(context)?.transfer?.read(into: data, size * count) ?? 0
+                unsafe CurlCall.of(context)?.transfer?.read(into: data, size * count) ?? 0
             }
-            _ = backstitch_set_pointer(handle, CURLOPT_SEEKDATA, context)
-            _ = backstitch_set_seek(handle) { context, offset, _ in
+            _ = unsafe backstitch_set_pointer(handle, CURLOPT_SEEKDATA, context)
+            _ = unsafe backstitch_set_seek(handle) { context, offset, _ in
                 // libcurl counts from the beginning only.
-                CurlCall.of(context)?.transfer?.seek(to: Int64(offset)) ?? CURL_SEEKFUNC_FAIL
+                unsafe CurlCall.of(context)?.transfer?.seek(to: Int64(offset)) ?? CURL_SEEKFUNC_FAIL
             }
         } else if request.method == "POST" || request.method == "PATCH" {
             set(CURLOPT_POST, 1)
             set(CURLOPT_POSTFIELDSIZE, request.body.count)
-            request.body.withUnsafeBytes { bytes in
+            unsafe request.body.withUnsafeBytes { bytes in
                 // libcurl copies the bytes; an empty body is one too.
-                let start = bytes.baseAddress ?? UnsafeRawPointer(context)
-                _ = backstitch_set_pointer(
+                let start = unsafe bytes.baseAddress ?? UnsafeRawPointer(context)
+                _ = unsafe backstitch_set_pointer(
                     handle, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
             }
         }
-        _ = backstitch_set_pointer(handle, CURLOPT_PRIVATE, context)
-        _ = backstitch_set_pointer(handle, CURLOPT_WRITEDATA, context)
-        _ = backstitch_set_pointer(handle, CURLOPT_HEADERDATA, context)
-        _ = backstitch_set_function(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
-            CurlCall.of(context)?.take(data, size * count) ?? 0
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_PRIVATE, context)
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_WRITEDATA, context)
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_HEADERDATA, context)
+        _ = unsafe backstitch_set_function(handle, CURLOPT_WRITEFUNCTION) {
+            data, size, count, context in
+            unsafe CurlCall.of(context)?.take(data, size * count) ?? 0
         }
-        _ = backstitch_set_function(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
-            CurlCall.of(context)?.take(header: data, size * count) ?? 0
+        _ = unsafe backstitch_set_function(handle, CURLOPT_HEADERFUNCTION) {
+            data, size, count, context in
+            unsafe CurlCall.of(context)?.take(header: data, size * count) ?? 0
         }
-        return handle
+        return unsafe handle
     }
 
     private func set(_ option: CURLoption, _ value: Int) {
-        _ = backstitch_set_number(handle, option, value)
+        _ = unsafe backstitch_set_number(handle, option, value)
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> CurlCall? {
-        context.map { Unmanaged<CurlCall>.fromOpaque($0).takeUnretainedValue() }
+        unsafe context.map { unsafe Unmanaged<CurlCall>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// The call of a handle.
-    static func of(handle: UnsafeMutableRawPointer) -> CurlCall? { of(backstitch_context(handle)) }
+    static func of(handle: UnsafeMutableRawPointer) -> CurlCall? {
+        unsafe of(backstitch_context(handle))
+    }
 
     /// Takes a part of the body; 0 ends the transfer.
     private func take(_ data: UnsafePointer<CChar>?, _ count: Int) -> Int {
-        if let transfer, transfer.body == nil, let handle {
-            let status = Int(backstitch_status(handle))
+        if let transfer, transfer.body == nil, let unsafe handle {
+            let status = unsafe Int(backstitch_status(handle))
             if status == 200 || status == 206 {
-                return transfer.write(data, count, isPart: status == 206)
+                return unsafe transfer.write(data, count, isPart: status == 206)
             }
         }
         guard body.count + count <= Self.replyBytesMax else { return 0 }
-        body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
+        unsafe body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
         return count
     }
 
     private func take(header data: UnsafePointer<CChar>?, _ count: Int) -> Int {
-        let line = String(
+        let line = unsafe String(
             decoding: UnsafeRawBufferPointer(start: data, count: count), as: UTF8.self)
         let parts = line.split(separator: ":", maxSplits: 1)
         if parts.count == 2 {
@@ -141,10 +148,10 @@ final class CurlCall: @unchecked Sendable {
 
     /// Answers the caller.
     func finish(_ result: CURLcode) {
-        guard result == CURLE_OK, let handle else {
-            return fail(String(cString: curl_easy_strerror(result)))
+        guard result == CURLE_OK, let unsafe handle else {
+            return unsafe fail(String(cString: curl_easy_strerror(result)))
         }
-        let reply = HTTPReply(
+        let reply = unsafe HTTPReply(
             status: Int(backstitch_status(handle)), headers: headers, body: body,
             elapsedMilliseconds: Int64(backstitch_elapsed_microseconds(handle) / 1_000),
             sentBytes: backstitch_uploaded_bytes(handle))
@@ -154,7 +161,7 @@ final class CurlCall: @unchecked Sendable {
 
     /// Answers the caller with a failure.
     func fail(_ message: String) {
-        let sent = handle.map { backstitch_uploaded_bytes($0) } ?? 0
+        let sent = unsafe handle.map { unsafe backstitch_uploaded_bytes($0) } ?? 0
         let text = transfer?.failure ?? message
         transfer?.end()
         continuation.resume(returning: .failure(HTTPFailure(message: text, sentBytes: sent)))

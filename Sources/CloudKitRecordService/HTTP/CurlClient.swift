@@ -11,7 +11,7 @@ final class CurlClient: HTTPClient {
     private static let sleepMilliseconds: Int32 = 1_000
 
     /// What the thread is told.
-    private final class Mailbox: @unchecked Sendable {
+    @safe private final class Mailbox: @unchecked Sendable {
         // The lock guards the state; `curl_multi_wakeup` may be called from any thread.
         struct State {
             var calls: [CurlCall] = []
@@ -24,11 +24,11 @@ final class CurlClient: HTTPClient {
         let multi: UnsafeMutableRawPointer
         let state = Locked(State())
 
-        init(multi: UnsafeMutableRawPointer) { self.multi = multi }
+        init(multi: UnsafeMutableRawPointer) { unsafe self.multi = unsafe multi }
 
         func tell(_ change: (inout State) -> Void) {
             state.withLock(change)
-            curl_multi_wakeup(multi)
+            unsafe curl_multi_wakeup(multi)
         }
     }
 
@@ -38,9 +38,9 @@ final class CurlClient: HTTPClient {
     /// A client that trusts the system's certificate authorities, or those of a file in PEM.
     init(certificates: String? = nil) throws(HTTPFailure) {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK,
-            let multi = curl_multi_init()
+            let multi = unsafe curl_multi_init()
         else { throw HTTPFailure(message: "libcurl can't be started.") }
-        let mailbox = Mailbox(multi: multi)
+        let mailbox = unsafe Mailbox(multi: multi)
         self.mailbox = mailbox
         SystemThread.detach { Self.run(mailbox, certificates: certificates) }
     }
@@ -72,7 +72,7 @@ final class CurlClient: HTTPClient {
     // MARK: The thread
 
     private static func run(_ mailbox: Mailbox, certificates: String?) {
-        let multi = mailbox.multi
+        let multi = unsafe mailbox.multi
         var running: [UInt64: CurlCall] = [:]
         while true {
             let news = mailbox.state.withLock { state in
@@ -80,36 +80,36 @@ final class CurlClient: HTTPClient {
                 return state
             }
             for call in news.calls {
-                guard let handle = call.prepare(certificates: certificates) else {
+                guard let handle = unsafe call.prepare(certificates: certificates) else {
                     call.fail("There is no memory for a request.")
                     continue
                 }
                 running[call.id] = call
-                curl_multi_add_handle(multi, handle)
+                unsafe curl_multi_add_handle(multi, handle)
             }
             for id in news.cancelled {
                 guard let call = running.removeValue(forKey: id) else { continue }
-                curl_multi_remove_handle(multi, call.handle)
+                unsafe curl_multi_remove_handle(multi, call.handle)
                 call.fail("The request was cancelled.")
             }
             if news.isClosed, running.isEmpty { break }
-            perform(multi, &running)
+            unsafe perform(multi, &running)
         }
-        curl_multi_cleanup(multi)
+        unsafe curl_multi_cleanup(multi)
     }
 
     private static func perform(
         _ multi: UnsafeMutableRawPointer, _ running: inout [UInt64: CurlCall]
     ) {
         var count: Int32 = 0
-        curl_multi_perform(multi, &count)
+        unsafe curl_multi_perform(multi, &count)
         var result = CURLE_OK
-        while let handle = backstitch_next_ended(multi, &result) {
-            guard let call = CurlCall.of(handle: handle) else { continue }
-            curl_multi_remove_handle(multi, handle)
+        while let handle = unsafe backstitch_next_ended(multi, &result) {
+            guard let call = unsafe CurlCall.of(handle: handle) else { continue }
+            unsafe curl_multi_remove_handle(multi, handle)
             running[call.id] = nil
             call.finish(result)
         }
-        curl_multi_poll(multi, nil, 0, sleepMilliseconds, nil)
+        unsafe curl_multi_poll(multi, nil, 0, sleepMilliseconds, nil)
     }
 }

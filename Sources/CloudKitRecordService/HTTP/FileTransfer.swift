@@ -14,9 +14,9 @@ final class FileTransfer {
     init(_ file: HTTPFile) {
         self.file = file
         switch file.role {
-        case .body: descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        case .body: descriptor = unsafe open(file.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         case .reply:
-            descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            descriptor = unsafe open(file.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         }
         if descriptor < 0 { note("open") }
     }
@@ -32,11 +32,11 @@ final class FileTransfer {
     ///
     /// libcurl sends whatever comes, so that no more may come than it was told.
     func read(into data: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
-        guard let data, let body, descriptor >= 0 else { return Self.abort }
+        guard let data = unsafe data, let body, descriptor >= 0 else { return Self.abort }
         let left = Int64(body.count) - offset
         let wanted = min(count, Int(left))
         while true {
-            let got = pread(descriptor, data, wanted, Int(body.lowerBound + offset))
+            let got = unsafe pread(descriptor, data, wanted, Int(body.lowerBound + offset))
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
                 note("read")
@@ -65,7 +65,9 @@ final class FileTransfer {
     ///
     /// - Parameter isPart: Whether the service sends what was asked for, and not the whole.
     func write(_ data: UnsafePointer<CChar>?, _ count: Int, isPart: Bool) -> Int {
-        guard let data, descriptor >= 0, case .reply(let start) = file.role else { return 0 }
+        guard let data = unsafe data, descriptor >= 0, case .reply(let start) = file.role else {
+            return 0
+        }
         if !hasBegun {
             hasBegun = true
             offset = isPart ? start : 0
@@ -76,7 +78,7 @@ final class FileTransfer {
         }
         var done = 0
         while done < count {
-            let got = pwrite(descriptor, data + done, count - done, Int(offset))
+            let got = unsafe pwrite(descriptor, data + done, count - done, Int(offset))
             if got < 0, errno == EINTR { continue }
             guard got > 0 else {
                 note("write")
@@ -96,7 +98,7 @@ final class FileTransfer {
     }
 
     private func note(_ what: String) {
-        let reason = String(cString: strerror(errno))
+        let reason = unsafe String(cString: strerror(errno))
         failure = "The system can't \(what) the file '\(file.path)': \(reason)."
     }
 }

@@ -6,7 +6,7 @@ enum LocalFile {
     /// The size of a file in bytes; nil if it is not there.
     static func byteCount(_ path: String) -> Int64? {
         var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+        return unsafe stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
     /// The size of a file that is to be sent, in bytes.
@@ -18,5 +18,5 @@ enum LocalFile {
     }
 
     /// Empties a file.
-    static func empty(_ path: String) { _ = truncate(path, 0) }
+    static func empty(_ path: String) { _ = unsafe truncate(path, 0) }
 }
