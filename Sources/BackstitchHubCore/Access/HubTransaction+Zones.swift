@@ -61,7 +61,7 @@ extension HubReading {
     /// How many zones a database has, with those that were deleted.
     func zoneCount(_ access: DatabaseAccess) throws -> Int {
         var count = 0
-        try scan(HubKey(access.partition, .zone), from: nil) { _, _ in
+        try unsafe scan(HubKey(access.partition, .zone), from: nil) { _, _ in
             count += 1
             return true
         }

@@ -98,8 +98,8 @@ extension HubAccounts {
                 try transaction.list(HubKey(.global, .user), as: UserRow.self)
                     .map { ($0.row.userRecordName, $0.row.name) }, uniquingKeysWith: { $1 })
             var found: [Credential] = []
-            try transaction.scanInParts(HubKey(.global, kind.table)) { key, value in
-                let credential = try Credential(
+            try unsafe transaction.scanInParts(HubKey(.global, kind.table)) { key, value in
+                let credential = try unsafe Credential(
                     kind, HubKey(bytes: key), Array(value), realms, limits, now: now)
                 if var credential {
                     credential.userName = credential.userRecordName.flatMap { users[$0] }

@@ -166,8 +166,8 @@ extension HubReading {
         _ prefix: HubKey, as type: Row.Type = Row.self
     ) throws -> [(key: HubKey, row: Row)] {
         var rows: [(key: HubKey, row: Row)] = []
-        try scanInParts(prefix) { key, value in
-            rows.append((HubKey(bytes: key), try Row(stored: Array(value))))
+        try unsafe scanInParts(prefix) { key, value in
+            unsafe rows.append((HubKey(bytes: key), try Row(stored: Array(value))))
             return true
         }
         return rows

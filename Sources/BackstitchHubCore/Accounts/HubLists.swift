@@ -142,8 +142,8 @@ extension HubReading {
             return prefix.adding(bytes).adding([0])
         }
         var found: [HubKey] = []
-        try scanInParts(prefix, from: start, countMax: count + 1) { key, _ in
-            found.append(HubKey(bytes: key))
+        try unsafe scanInParts(prefix, from: start, countMax: count + 1) { key, _ in
+            unsafe found.append(HubKey(bytes: key))
             return found.count <= count
         }
         guard found.count > count else { return HubLists.Page(rows: found) }

@@ -33,17 +33,17 @@ final class ReplyNames: Sendable {
 
     /// The form of a UUID (RFC 9562, section 4).
     private static func text(_ high: UInt64, _ low: UInt64) -> String {
-        String(unsafeUninitializedCapacity: 36) { text in
+        unsafe String(unsafeUninitializedCapacity: 36) { text in
             var place = 0
             for index in 0..<16 {
                 if index >= 4, index <= 10, index.isMultiple(of: 2) {
-                    text[place] = UInt8(ascii: "-")
+                    unsafe text[place] = UInt8(ascii: "-")
                     place += 1
                 }
                 let half = index < 8 ? high : low
                 let byte = UInt8(truncatingIfNeeded: half >> (56 - 8 * (index & 7)))
-                text[place] = digit(byte >> 4)
-                text[place + 1] = digit(byte & 0xF)
+                unsafe text[place] = digit(byte >> 4)
+                unsafe text[place + 1] = digit(byte & 0xF)
                 place += 2
             }
             return place

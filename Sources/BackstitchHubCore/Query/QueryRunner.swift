@@ -168,11 +168,11 @@ struct QueryRunner {
         let place = zone.place(in: partition)
         let prefix = place.key(.type).adding(hashed: query.recordType)
         let view = StoredZoneView(transaction: transaction, place: place, now: 0)
-        try transaction.scanInParts(
+        try unsafe transaction.scanInParts(
             prefix, from: start(in: zone.zoneName, prefix), countMax: partMax,
             namesUnder: place.key(.record)
         ) { key, _ in
-            let name = key.text(behind: prefix)
+            let name = unsafe key.text(behind: prefix)
             guard let record = try view.record(name), !record.isDeleted,
                 record.recordType == query.recordType
             else { return true }

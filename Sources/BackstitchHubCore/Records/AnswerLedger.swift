@@ -128,7 +128,7 @@ struct AnswerLedger: Sendable {
     private func removeOld(_ transaction: any HubWriting, _ totals: inout [Kind: Int64]) throws {
         let old = try Self.old(in: partition, now, countMax: Self.removalsMax, transaction)
         for (time, answer) in old {
-            let bytes = try transaction.withValue(answer) { Int64($0.count) } ?? 0
+            let bytes = try unsafe transaction.withValue(answer) { Int64($0.count) } ?? 0
             for kind in Kind.allCases where answer.table == kind.table {
                 totals[kind, default: 0] -= bytes
             }
@@ -143,9 +143,9 @@ struct AnswerLedger: Sendable {
     ) throws -> [(time: HubKey, answer: HubKey)] {
         let times = HubKey(partition, .ledgerTime)
         var old: [(time: HubKey, answer: HubKey)] = []
-        try transaction.scan(times, from: nil) { key, value in
-            guard key.number(behind: times) < UInt64(max(0, now)) else { return false }
-            old.append((HubKey(bytes: key), HubKey(partition, behind: value)))
+        try unsafe transaction.scan(times, from: nil) { key, value in
+            guard unsafe key.number(behind: times) < UInt64(max(0, now)) else { return false }
+            unsafe old.append((HubKey(bytes: key), HubKey(partition, behind: value)))
             // The first one is mostly the last one.
             if old.count == 1 {
                 transaction.expect {
@@ -161,7 +161,7 @@ struct AnswerLedger: Sendable {
     private func oldBytes(_ kind: Kind, _ transaction: any HubReading) throws -> Int64 {
         try Self.old(in: partition, now, countMax: .max, transaction).reduce(0) { sum, old in
             guard old.answer.table == kind.table else { return sum }
-            return try sum + (transaction.withValue(old.answer) { Int64($0.count) } ?? 0)
+            return try unsafe sum + (transaction.withValue(old.answer) { Int64($0.count) } ?? 0)
         }
     }
 
@@ -204,8 +204,8 @@ extension AnswerLedger {
         var answers: Set<[UInt8]> = []
         for kind in Kind.allCases {
             var bytes: Int64 = 0
-            try transaction.scan(HubKey(partition, kind.table), from: nil) { key, value in
-                answers.insert(Array(key))
+            try unsafe transaction.scan(HubKey(partition, kind.table), from: nil) { key, value in
+                unsafe answers.insert(Array(key))
                 bytes += Int64(value.count)
                 return true
             }
@@ -214,8 +214,8 @@ extension AnswerLedger {
             if total != bytes { return "By \(kind) \(bytes) bytes are kept, \(total) counted." }
         }
         var timed: Set<[UInt8]> = []
-        try transaction.scan(HubKey(partition, .ledgerTime), from: nil) { _, value in
-            timed.insert(Array(HubKey(partition, behind: value).bytes))
+        try unsafe transaction.scan(HubKey(partition, .ledgerTime), from: nil) { _, value in
+            unsafe timed.insert(Array(HubKey(partition, behind: value).bytes))
             return true
         }
         if let answer = answers.subtracting(timed).first { return "\(answer) never goes." }

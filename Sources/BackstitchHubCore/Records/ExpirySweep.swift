@@ -26,10 +26,10 @@ struct ExpirySweep {
         let table = HubKey(partition, .expiry)
         let most = Self.entriesMax + 2 * transaction.work.expiries
         var due: [(entry: HubKey, row: HubKey)] = []
-        try transaction.scan(table, from: nil) { key, _ in
-            guard key.number(behind: table) <= UInt64(max(0, now)) else { return false }
+        try unsafe transaction.scan(table, from: nil) { key, _ in
+            guard unsafe key.number(behind: table) <= UInt64(max(0, now)) else { return false }
             let start = table.bytes.count + MemoryLayout<UInt64>.size
-            due.append((HubKey(bytes: key), HubKey(partition, behind: key[start...])))
+            unsafe due.append((HubKey(bytes: key), HubKey(partition, behind: key[start...])))
             // The first one is mostly the last one.
             if due.count == 1 { transaction.expect { [.first(most, of: table)] } }
             return due.count < most

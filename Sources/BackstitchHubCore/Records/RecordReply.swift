@@ -27,7 +27,9 @@ struct RecordReply {
                 json.member("zoneID", zoneID)
                 return
             }
-            record.withFieldsJSON { writeFields($0, hasAssets: record.hasAssets, to: &json) }
+            unsafe record.withFieldsJSON {
+                unsafe writeFields($0, hasAssets: record.hasAssets, to: &json)
+            }
             if !record.parent.isEmpty {
                 json.object("parent") { record.parent.write(as: "recordName", to: &$0) }
             }
@@ -58,11 +60,11 @@ struct RecordReply {
         _ stored: UnsafeRawBufferPointer, hasAssets: Bool, to json: inout JSONWriter
     ) {
         if desiredKeys == nil, !json.numbersAsStrings, !hasAssets {
-            return json.member("fields", raw: stored)
+            return unsafe json.member("fields", raw: stored)
         }
         if desiredKeys?.isEmpty == true { return json.object("fields") { _ in } }
         // The checksum of the stored record was right, so that its fields can be read.
-        var fields = (try? WireRecord.fields(body: Array(stored))) ?? [:]
+        var fields = unsafe (try? WireRecord.fields(body: Array(stored))) ?? [:]
         if let desiredKeys { fields = fields.filter { desiredKeys.contains($0.key) } }
         for (name, field) in fields {
             guard let value = field.value else { continue }
@@ -95,12 +97,12 @@ protocol RecordContent {
 
 extension StoredRecord: RecordContent {
     func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void) {
-        fieldsJSON.withUnsafeBytes(body)
+        unsafe fieldsJSON.withUnsafeBytes(body)
     }
 }
 
-extension StoredRecordView: RecordContent {
-    func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void) { body(fieldsJSON) }
+extension StoredRecordView: @unsafe RecordContent {
+    func withFieldsJSON(_ body: (UnsafeRawBufferPointer) -> Void) { unsafe body(fieldsJSON) }
 }
 
 /// Text of a record.
@@ -115,6 +117,6 @@ extension String: ReplyText {
 }
 
 /// Bytes of UTF-8.
-extension UnsafeRawBufferPointer: ReplyText {
-    func write(as name: String, to json: inout JSONWriter) { json.member(name, utf8: self) }
+extension UnsafeRawBufferPointer: @unsafe ReplyText {
+    func write(as name: String, to json: inout JSONWriter) { unsafe json.member(name, utf8: self) }
 }

@@ -48,9 +48,9 @@ extension HubReading {
     /// - Parameter records: The start of their keys.
     func recordBytes(under records: HubKey) throws -> Int64 {
         var bytes: Int64 = 0
-        try scan(records, from: nil) { key, value in
-            let name = key.text(behind: records)
-            bytes += try StoredRecord(recordName: name, stored: value).spaceBytes()
+        try unsafe scan(records, from: nil) { key, value in
+            let name = unsafe key.text(behind: records)
+            unsafe bytes += try StoredRecord(recordName: name, stored: value).spaceBytes()
             return true
         }
         return bytes

@@ -48,24 +48,24 @@ struct StoredRecord: Hashable, Sendable {
 
     /// Reads a stored record.
     init(recordName: String, stored: UnsafeRawBufferPointer) throws(HubError) {
-        self.init(try StoredRecordView(stored), recordName: recordName)
+        unsafe self.init(try StoredRecordView(stored), recordName: recordName)
     }
 
     /// Copies a record out of the storage.
     init(_ view: StoredRecordView, recordName: String) {
         self.recordName = recordName
-        recordType = view.recordType.text
-        changeTag = view.changeTag.text
+        recordType = unsafe view.recordType.text
+        changeTag = unsafe view.changeTag.text
         isDeleted = view.isDeleted
         hasAssets = view.hasAssets
         hasLinks = view.hasLinks
         sequence = view.sequence
         created = view.created
         modified = view.modified
-        createdBy = view.createdBy.text
-        modifiedBy = view.modifiedBy.text
-        parent = view.parent.text
-        fieldsJSON = Array(view.fieldsJSON)
+        createdBy = unsafe view.createdBy.text
+        modifiedBy = unsafe view.modifiedBy.text
+        parent = unsafe view.parent.text
+        fieldsJSON = unsafe Array(view.fieldsJSON)
     }
 
     /// The bytes that are stored.
@@ -81,9 +81,9 @@ struct StoredRecord: Hashable, Sendable {
             buffer.append(UInt8(text.utf8.count))
             buffer.append(utf8: text)
         }
-        fieldsJSON.withUnsafeBytes { buffer.append($0) }
-        buffer.append(little: Checksum.xxh64(buffer.bytes))
-        return Array(buffer.bytes)
+        unsafe fieldsJSON.withUnsafeBytes { unsafe buffer.append($0) }
+        unsafe buffer.append(little: Checksum.xxh64(buffer.bytes))
+        return unsafe Array(buffer.bytes)
     }
 
     /// The fields as values.

@@ -51,8 +51,8 @@ struct ZoneFeed {
         transaction.expect {
             [Self.query(zone.place(in: partition), after: position, countMax: limits.count)]
         }
-        try transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
-            try page.take($0, $1, visit)
+        try unsafe transaction.scan(page.prefix, from: page.prefix.adding(position + 1)) {
+            try unsafe page.take($0, $1, visit)
         }
         let end = page.isCut ? page.lastSequence ?? position : zone.sequence
         return PageEnd(sequence: end, moreComing: page.isCut, bytes: page.bytes)
@@ -64,8 +64,8 @@ struct ZoneFeed {
         transaction.expect {
             [Self.query(zone.place(in: partition), before: position, countMax: limits.count)]
         }
-        try transaction.scanBackwards(page.prefix, before: page.prefix.adding(position)) {
-            try page.take($0, $1, visit)
+        try unsafe transaction.scanBackwards(page.prefix, before: page.prefix.adding(position)) {
+            try unsafe page.take($0, $1, visit)
         }
         return PageEnd(
             sequence: page.lastSequence ?? (page.isCut ? position : 0), moreComing: page.isCut,
@@ -103,11 +103,11 @@ struct ZoneFeed {
                 isCut = true
                 return false
             }
-            let size = try transaction.withValue(records.adding(name)) { stored in
-                let record = try StoredRecordView(stored)
+            let size = try unsafe transaction.withValue(records.adding(name)) { stored in
+                let record = try unsafe StoredRecordView(stored)
                 transaction.work.countRecord()
-                made += try visit(name, record)
-                return record.fieldsJSON.count
+                unsafe made += try visit(name, record)
+                return unsafe record.fieldsJSON.count
             }
             guard let size else {
                 throw HubError(
@@ -117,7 +117,7 @@ struct ZoneFeed {
             }
             count += 1
             bytes += size
-            lastSequence = key.number(behind: prefix)
+            lastSequence = unsafe key.number(behind: prefix)
             return true
         }
     }

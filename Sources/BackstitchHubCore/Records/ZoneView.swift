@@ -34,9 +34,9 @@ struct StoredZoneView: ZoneView {
     }
 
     func record(_ name: String) throws -> StoredRecord? {
-        try transaction.withValue(StoredRecord.key(place, name)) {
+        try unsafe transaction.withValue(StoredRecord.key(place, name)) {
             transaction.work.countRecord()
-            return try StoredRecord(recordName: name, stored: $0)
+            return try unsafe StoredRecord(recordName: name, stored: $0)
         }
     }
 
@@ -44,9 +44,9 @@ struct StoredZoneView: ZoneView {
         of target: String, _ kind: RecordLink.Kind, _ visit: (String) throws -> Bool
     ) throws {
         let prefix = RecordLink.prefix(place, target: target, kind)
-        try transaction.scan(prefix, from: nil) { key, value in
-            guard value.elementsEqual(target.utf8) else { return true }
-            return try visit(key.text(behind: prefix))
+        try unsafe transaction.scan(prefix, from: nil) { key, value in
+            guard unsafe value.elementsEqual(target.utf8) else { return true }
+            return try unsafe visit(key.text(behind: prefix))
         }
     }
 
@@ -77,9 +77,9 @@ extension HubReading {
         _ name: String, in place: ZonePlace, _ body: (StoredRecordView) -> Void
     ) throws -> Bool {
         guard ServiceNames.isRecordName(name) else { return false }
-        let isThere = try withValue(StoredRecord.key(place, name)) { stored in
+        let isThere = try unsafe withValue(StoredRecord.key(place, name)) { stored in
             work.countRecord()
-            let record = try StoredRecordView(stored)
+            let record = try unsafe StoredRecordView(stored)
             if !record.isDeleted { body(record) }
             return !record.isDeleted
         }

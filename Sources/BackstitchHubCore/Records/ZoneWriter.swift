@@ -101,11 +101,11 @@ struct ZoneWriter {
             zone.sequence > limits.tombstoneChanges
             ? zone.sequence - limits.tombstoneChanges : 0
         var old: [(sequence: UInt64, name: [UInt8])] = []
-        try transaction.scan(prefix, from: nil) { key, value in
-            let sequence = key.number(behind: prefix)
-            let name = Array(value)
-            let isOld = try transaction.withValue(records.adding(name)) {
-                try sequence <= horizon || StoredRecordView($0).modified < oldest
+        try unsafe transaction.scan(prefix, from: nil) { key, value in
+            let sequence = unsafe key.number(behind: prefix)
+            let name = unsafe Array(value)
+            let isOld = try unsafe transaction.withValue(records.adding(name)) {
+                try unsafe sequence <= horizon || StoredRecordView($0).modified < oldest
             }
             // Later ones are younger. One whose record is not there goes, too.
             guard isOld ?? true else { return false }
@@ -140,8 +140,8 @@ struct ZoneWriter {
 
     private func firstEndedZone() throws -> HubKey? {
         var ended: HubKey?
-        try transaction.scan(HubKey(partition, .endedZone), from: nil) { key, _ in
-            ended = HubKey(bytes: key)
+        try unsafe transaction.scan(HubKey(partition, .endedZone), from: nil) { key, _ in
+            ended = unsafe HubKey(bytes: key)
             return false
         }
         return ended
@@ -156,10 +156,11 @@ struct ZoneWriter {
             tables.map { .first(most, of: HubKey(partition, $0).adding(number)) }
         }
         for table in tables where keys.count < most && bytes < Self.removedBytesMax {
-            try transaction.scan(HubKey(partition, table).adding(number), from: nil) { key, value in
+            try unsafe transaction.scan(HubKey(partition, table).adding(number), from: nil) {
+                key, value in
                 // Copied first: the entry's bytes don't survive a write.
-                keys.append(HubKey(bytes: key))
-                if table == .record { try releaseAssets(of: value, &bytes) }
+                unsafe keys.append(HubKey(bytes: key))
+                if table == .record { try unsafe releaseAssets(of: value, &bytes) }
                 return keys.count < most && bytes < Self.removedBytesMax
             }
         }
@@ -169,8 +170,8 @@ struct ZoneWriter {
     private func releaseAssets(
         of stored: UnsafeRawBufferPointer, _ bytes: inout Int
     ) throws {
-        guard try StoredRecordView(stored).hasAssets else { return }
-        let record = try StoredRecord(recordName: "", stored: stored)
+        guard try unsafe StoredRecordView(stored).hasAssets else { return }
+        let record = try unsafe StoredRecord(recordName: "", stored: stored)
         bytes += record.fieldsJSON.count
         for checksum in try record.fields().assetChecksums { try count(checksum, by: -1) }
     }

@@ -27,9 +27,9 @@ enum ReplyCoding {
     static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
         guard (byteCountMin...byteCountMax).contains(bytes.count) else { return nil }
         let bound = backstitch_gzip_bound(bytes.count)
-        let coded = [UInt8](unsafeUninitializedCapacity: bound) { target, count in
-            bytes.withUnsafeBufferPointer { source in
-                count = backstitch_gzip(
+        let coded = unsafe [UInt8](unsafeUninitializedCapacity: bound) { target, count in
+            unsafe bytes.withUnsafeBufferPointer { source in
+                count = unsafe backstitch_gzip(
                     source.baseAddress, source.count, target.baseAddress, bound, level)
             }
         }

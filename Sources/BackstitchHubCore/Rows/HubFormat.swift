@@ -46,5 +46,7 @@ package enum HubFormat {
 
 extension HubKey {
     /// The start of all keys of a table in format 1, which had no partitions.
-    init(format1 table: Table) { self = withUnsafeBytes(of: table.rawValue) { HubKey(bytes: $0) } }
+    init(format1 table: Table) {
+        self = unsafe withUnsafeBytes(of: table.rawValue) { unsafe HubKey(bytes: $0) }
+    }
 }

@@ -17,8 +17,8 @@ extension HubReading {
         under prefix: HubKey, as type: Row.Type = Row.self
     ) throws -> [(key: HubKey, row: Row)] {
         var rows: [(key: HubKey, row: Row)] = []
-        try scan(prefix, from: nil) { key, value in
-            rows.append((HubKey(bytes: key), try Row(stored: Array(value))))
+        try unsafe scan(prefix, from: nil) { key, value in
+            unsafe rows.append((HubKey(bytes: key), try Row(stored: Array(value))))
             return true
         }
         return rows

@@ -80,9 +80,9 @@ enum UserIndex {
             ) { transaction in
                 var rows: [UserRow] = []
                 var last: HubKey?
-                try transaction.scan(prefix, from: start) { key, value in
-                    rows.append(try UserRow(stored: Array(value)))
-                    last = HubKey(bytes: key)
+                try unsafe transaction.scan(prefix, from: start) { key, value in
+                    unsafe rows.append(try UserRow(stored: Array(value)))
+                    last = unsafe HubKey(bytes: key)
                     return rows.count < usersPerWrite
                 }
                 for row in rows {
@@ -112,8 +112,8 @@ extension HubReading {
         let prefix = UserIndex.prefix(realm: realm, text)
         expect { UserIndex.expected(CollectionOfOne(text), realm: realm) }
         var names: [String] = []
-        try scan(prefix, from: nil) { key, _ in
-            names.append(key.text(behind: prefix))
+        try unsafe scan(prefix, from: nil) { key, _ in
+            unsafe names.append(key.text(behind: prefix))
             return true
         }
         return try names.compactMap { try row(UserRow.key(realm: realm, $0)) }

@@ -250,7 +250,7 @@ package final class BufferedTransaction: HubWriting {
         if !isKnown(key) { try miss(key, .key(key)) }
         let value = current(key)
         try work.countKey(bytes: value?.count ?? 0)
-        return try value?.withUnsafeBytes(body)
+        return try unsafe value?.withUnsafeBytes(body)
     }
 
     package func scan(
@@ -268,7 +268,7 @@ package final class BufferedTransaction: HubWriting {
             }
             let stop = min(end, part.end)
             for key in keys(of: part, from: position, to: stop) {
-                guard try visit(key, body) else { return }
+                guard try unsafe visit(key, body) else { return }
             }
             position = stop
         }
@@ -289,7 +289,7 @@ package final class BufferedTransaction: HubWriting {
             }
             let stop = max(prefix, part.start)
             for key in keys(of: part, from: stop, to: position).reversed() {
-                guard try visit(key, body) else { return }
+                guard try unsafe visit(key, body) else { return }
             }
             position = stop
         }
@@ -309,8 +309,8 @@ package final class BufferedTransaction: HubWriting {
     ) throws -> Bool {
         guard let value = current(key) else { return true }
         try work.countKey(bytes: value.count)
-        return try key.bytes.withUnsafeBytes { key in
-            try value.withUnsafeBytes { try body(key, $0) }
+        return try unsafe key.bytes.withUnsafeBytes { key in
+            try unsafe value.withUnsafeBytes { try unsafe body(key, $0) }
         }
     }
 
@@ -385,9 +385,9 @@ extension HubKey {
         guard let last = end.popLast() else {
             // After all keys that there can be.
             let filler = [UInt8](repeating: 0xFF, count: Self.byteCountMax + 1)
-            return filler.withUnsafeBytes { HubKey(bytes: $0) }
+            return unsafe filler.withUnsafeBytes { unsafe HubKey(bytes: $0) }
         }
         end.append(last + 1)
-        return end.withUnsafeBytes { HubKey(bytes: $0) }
+        return unsafe end.withUnsafeBytes { unsafe HubKey(bytes: $0) }
     }
 }

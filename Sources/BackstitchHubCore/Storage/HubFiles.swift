@@ -136,7 +136,7 @@ extension HubFiles {
         while true {
             let piece = try read(file, offset..<offset + (4 << 20))
             guard !piece.isEmpty else { return digest.value.hexadecimal }
-            piece.withUnsafeBytes { digest.update($0) }
+            unsafe piece.withUnsafeBytes { unsafe digest.update($0) }
             offset += piece.count
         }
     }

@@ -50,7 +50,9 @@ package struct HubKey: Hashable, Comparable, Sendable {
     package init(_ partition: Partition) {
         bytes = []
         bytes.reserveCapacity(Self.usualBytes)
-        withUnsafeBytes(of: partition.number.bigEndian) { bytes.append(contentsOf: $0) }
+        unsafe withUnsafeBytes(of: partition.number.bigEndian) {
+            unsafe bytes.append(contentsOf: $0)
+        }
     }
 
     /// The start of all keys of a table in a partition.
@@ -66,27 +68,27 @@ package struct HubKey: Hashable, Comparable, Sendable {
     }
 
     /// A key read from the storage.
-    package init(bytes: UnsafeRawBufferPointer) { self.bytes = Array(bytes) }
+    package init(bytes: UnsafeRawBufferPointer) { self.bytes = unsafe Array(bytes) }
 
     package static func < (left: HubKey, right: HubKey) -> Bool {
-        left.bytes.withUnsafeBytes { left in
-            right.bytes.withUnsafeBytes { left.order($0) < 0 }
+        unsafe left.bytes.withUnsafeBytes { left in
+            unsafe right.bytes.withUnsafeBytes { unsafe left.order($0) < 0 }
         }
     }
 
     package static func == (left: HubKey, right: HubKey) -> Bool {
-        left.bytes.withUnsafeBytes { left in
-            right.bytes.withUnsafeBytes { left.holdsSameBytes(as: $0) }
+        unsafe left.bytes.withUnsafeBytes { left in
+            unsafe right.bytes.withUnsafeBytes { unsafe left.holdsSameBytes(as: $0) }
         }
     }
 
     /// All bytes at once: an array's own way takes them one by one.
     package func hash(into hasher: inout Hasher) {
-        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
     }
 
     /// The partition; nil of a key without one.
-    package var partition: Partition? { bytes.withUnsafeBytes { Partition(key: $0) } }
+    package var partition: Partition? { unsafe bytes.withUnsafeBytes { unsafe Partition(key: $0) } }
 
     /// What lies behind the partition, the same in all partitions.
     package var behindPartition: ArraySlice<UInt8> { bytes.dropFirst(Partition.byteCount) }
@@ -104,7 +106,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
     package consuming func adding(_ number: UInt64) -> HubKey { adding(bigEndian: number) }
 
     private consuming func adding(bigEndian number: some FixedWidthInteger) -> HubKey {
-        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+        unsafe withUnsafeBytes(of: number.bigEndian) { unsafe bytes.append(contentsOf: $0) }
         return self
     }
 
@@ -126,7 +128,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
     /// compare the name that the value tells.
     package consuming func adding(hashed name: String) -> HubKey {
         var name = name
-        let hash = name.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
+        let hash = name.withUTF8 { unsafe Checksum.xxh64(UnsafeRawBufferPointer($0)) }
         return adding(hash)
     }
 }
@@ -134,13 +136,13 @@ package struct HubKey: Hashable, Comparable, Sendable {
 extension UnsafeRawBufferPointer {
     /// The text behind a prefix of a key.
     func text(behind prefix: HubKey) -> String {
-        String(decoding: self[prefix.bytes.count...], as: UTF8.self)
+        unsafe String(decoding: self[prefix.bytes.count...], as: UTF8.self)
     }
 
     /// The 8 bytes behind a prefix of a key as a number.
     func number(behind prefix: HubKey) -> UInt64 {
         let start = prefix.bytes.count
         guard count >= start + 8 else { return 0 }
-        return UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
+        return unsafe UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
     }
 }

@@ -192,7 +192,7 @@ extension HubReading {
     package func expect(_ queries: () throws -> [KeyQuery]) rethrows {}
 
     /// The value of a key.
-    func value(_ key: HubKey) throws -> [UInt8]? { try withValue(key) { Array($0) } }
+    func value(_ key: HubKey) throws -> [UInt8]? { try unsafe withValue(key) { unsafe Array($0) } }
 }
 
 /// A transaction that writes, and sees what it wrote.

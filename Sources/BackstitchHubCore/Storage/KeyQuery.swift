@@ -75,7 +75,7 @@ extension HubReading {
         namesUnder names: HubKey? = nil,
         _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        guard isFar else { return try scan(prefix, from: start, body) }
+        guard isFar else { return try unsafe scan(prefix, from: start, body) }
         let count = min(countMax, KeyQuery.entriesPerPart)
         var next = start
         var goesOn = true
@@ -83,11 +83,11 @@ extension HubReading {
             expect { [.part(of: prefix, from: next, countMax: countMax, namesUnder: names)] }
             var visited = 0
             goesOn = false
-            try scan(prefix, from: next) { key, value in
+            try unsafe scan(prefix, from: next) { key, value in
                 visited += 1
-                guard try body(key, value) else { return false }
+                guard try unsafe body(key, value) else { return false }
                 guard visited == count else { return true }
-                next = HubKey(bytes: key).adding([0])
+                next = unsafe HubKey(bytes: key).adding([0])
                 goesOn = true
                 return false
             }

@@ -16,7 +16,7 @@ package struct Partition: Hashable, Comparable, Sendable {
     /// The partition of a key; nil of one without a partition.
     package init?(key: UnsafeRawBufferPointer) {
         guard key.count > Self.byteCount else { return nil }
-        number = UInt64(bigEndian: key.loadUnaligned(as: UInt64.self))
+        number = unsafe UInt64(bigEndian: key.loadUnaligned(as: UInt64.self))
     }
 
     package static func < (left: Partition, right: Partition) -> Bool { left.number < right.number }
@@ -64,7 +64,7 @@ extension HubReading {
     /// - Complexity: O(*n*) in its entries.
     package func size(of partition: Partition) throws -> PartitionSize {
         var size = PartitionSize()
-        try scan(HubKey(partition), from: nil) { key, value in
+        try unsafe scan(HubKey(partition), from: nil) { key, value in
             size.entries += 1
             size.bytes += key.count + value.count
             return true
@@ -86,9 +86,13 @@ extension HubReading {
         expect { [.first(countMax + 1, of: HubKey(partition), from: start)] }
         var entries: [(key: HubKey, value: [UInt8])] = []
         var next: HubKey?
-        try scan(HubKey(partition), from: start) { key, value in
-            let key = HubKey(bytes: key)
-            if entries.count == countMax { next = key } else { entries.append((key, Array(value))) }
+        try unsafe scan(HubKey(partition), from: start) { key, value in
+            let key = unsafe HubKey(bytes: key)
+            if entries.count == countMax {
+                next = key
+            } else {
+                unsafe entries.append((key, Array(value)))
+            }
             return next == nil
         }
         // After the scan: an entry's bytes don't survive a write.
@@ -109,8 +113,8 @@ extension HubWriting {
     ) throws -> Int {
         expect { [.first(countMax, of: HubKey(partition))] }
         var keys: [HubKey] = []
-        try scan(HubKey(partition), from: nil) { key, _ in
-            let key = HubKey(bytes: key)
+        try unsafe scan(HubKey(partition), from: nil) { key, _ in
+            let key = unsafe HubKey(bytes: key)
             if let table, let byte = key.behindPartition.first, byte >= table.rawValue {
                 return false
             }

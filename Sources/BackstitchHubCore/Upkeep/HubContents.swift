@@ -6,10 +6,11 @@ extension HubReading {
     /// - Complexity: O(*n*) in the databases and files.
     package func forEachFile(_ body: (HubFile, _ isHeld: Bool) throws -> Void) throws {
         for (_, database) in try list(HubKey(.global, .databaseName), as: DatabaseNameRow.self) {
-            try scanInParts(HubKey(database.partition, .asset)) { key, value in
-                let checksum = String(decoding: HubKey(bytes: key).behindTable, as: UTF8.self)
+            try unsafe scanInParts(HubKey(database.partition, .asset)) { key, value in
+                let checksum = unsafe String(
+                    decoding: HubKey(bytes: key).behindTable, as: UTF8.self)
                 if let file = HubFile(database.partition, checksum) {
-                    try body(located(file), AssetRow(stored: Array(value)).references > 0)
+                    try unsafe body(located(file), AssetRow(stored: Array(value)).references > 0)
                 }
                 return true
             }
@@ -22,8 +23,8 @@ extension HubWriting {
     package func forgetObjects() throws {
         for (_, database) in try list(HubKey(.global, .databaseName), as: DatabaseNameRow.self) {
             var keys: [HubKey] = []
-            try scan(HubKey(database.partition, .object), from: nil) { key, _ in
-                keys.append(HubKey(bytes: key))
+            try unsafe scan(HubKey(database.partition, .object), from: nil) { key, _ in
+                unsafe keys.append(HubKey(bytes: key))
                 return true
             }
             for key in keys { try delete(key) }

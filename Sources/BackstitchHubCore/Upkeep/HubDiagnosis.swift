@@ -43,7 +43,7 @@ extension HubDiagnosis {
         }
         // All partitions, and tables that this version does not know.
         for first in UInt8.min...UInt8.max {
-            let prefix = withUnsafeBytes(of: first) { HubKey(bytes: $0) }
+            let prefix = unsafe withUnsafeBytes(of: first) { unsafe HubKey(bytes: $0) }
             var start: HubKey?
             repeat {
                 // A transaction may run again.
@@ -64,7 +64,7 @@ extension HubDiagnosis {
 /// Rows that follow one another, looked at in one transaction.
 private struct DiagnosedPart {
     /// An entry that has to be there because another one says so.
-    private struct Check {
+    @safe private struct Check {
         var key: HubKey
         /// What is wrong if it is not.
         var finding: String
@@ -89,14 +89,14 @@ private struct DiagnosedPart {
         transaction.expect {
             [.part(of: prefix, from: start, countMax: count, namesUnder: nil)]
         }
-        try transaction.scan(prefix, from: start) { key, value in
+        try unsafe transaction.scan(prefix, from: start) { key, value in
             rows += 1
             do {
-                try look(at: HubKey(bytes: key), value, files)
+                try unsafe look(at: HubKey(bytes: key), value, files)
             } catch {
                 self.diagnosis.note("\(error)")
             }
-            if rows == count { next = HubKey(bytes: key).adding([0]) }
+            if rows == count { next = unsafe HubKey(bytes: key).adding([0]) }
             return rows < count
         }
         self.diagnosis.rows += rows
@@ -105,7 +105,9 @@ private struct DiagnosedPart {
         transaction.expect { checks.map { .key($0.key) } }
         for check in checks {
             do {
-                let isRight = try transaction.withValue(check.key) { try check.isRight($0) }
+                let isRight = try unsafe transaction.withValue(check.key) {
+                    try unsafe check.isRight($0)
+                }
                 if isRight != true { self.diagnosis.note(check.finding) }
             } catch {
                 self.diagnosis.note("\(error)")
@@ -118,18 +120,18 @@ private struct DiagnosedPart {
         at key: HubKey, _ value: UnsafeRawBufferPointer, _ assets: any HubFiles
     ) throws {
         guard let partition = key.partition else { return }
-        let bytes = Array(value)
+        let bytes = unsafe Array(value)
         let zone = key.behindTable.prefix(4)
         switch key.table {
         case .record:
             diagnosis.records += 1
-            let record = try StoredRecord(recordName: "", stored: value)
-            checks.append(
+            let record = try unsafe StoredRecord(recordName: "", stored: value)
+            unsafe checks.append(
                 Check(
                     key: HubKey(partition, .feed).adding(zone).adding(record.sequence),
                     finding: "The change feed of a zone lacks a record. Restore a backup."))
         case .feed:
-            checks.append(
+            unsafe checks.append(
                 Check(
                     key: HubKey(partition, .record).adding(zone).adding(bytes),
                     finding:
@@ -145,11 +147,11 @@ private struct DiagnosedPart {
             }
         case .databaseName:
             let row = try DatabaseNameRow(stored: bytes)
-            checks.append(
+            unsafe checks.append(
                 Check(
                     key: DatabaseRow.key(row.partition),
                     finding: "A database is not where its name says. Restore a backup."
-                ) { try DatabaseRow(stored: Array($0)).name.key == key })
+                ) { try unsafe DatabaseRow(stored: Array($0)).name.key == key })
         case .realm:
             let row = try RealmRow(stored: bytes)
             if row.isIndexed { diagnosis.indexedRealms.insert(row.number) }
@@ -189,7 +191,7 @@ private struct DiagnosedPart {
         let realm = key.behindTable.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         guard diagnosis.indexedRealms.contains(realm) else { return }
         for key in UserIndex.keys(of: user, realm: realm) {
-            checks.append(
+            unsafe checks.append(
                 Check(
                     key: key,
                     finding:

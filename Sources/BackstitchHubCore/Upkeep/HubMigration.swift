@@ -59,10 +59,10 @@ package struct HubMigration {
     private func page(_ prefix: HubKey, after last: HubKey?) throws -> [Entry] {
         var (page, bytes) = ([Entry](), 0)
         try source.readNow { transaction in
-            try transaction.scan(prefix, from: last) { key, value in
-                let key = HubKey(bytes: key)
+            try unsafe transaction.scan(prefix, from: last) { key, value in
+                let key = unsafe HubKey(bytes: key)
                 guard key != last else { return true }
-                page.append((key, Array(value)))
+                unsafe page.append((key, Array(value)))
                 bytes += value.count
                 return page.count < Self.pageEntries && bytes < Self.pageBytes
             }
@@ -124,8 +124,8 @@ package struct HubMigration {
         var there: [UInt8: Int] = [:]
         try source.readNow { transaction in
             for table in UInt8.min...UInt8.max {
-                let prefix = withUnsafeBytes(of: table) { HubKey(bytes: $0) }
-                try transaction.scan(prefix, from: nil) { _, _ in
+                let prefix = unsafe withUnsafeBytes(of: table) { unsafe HubKey(bytes: $0) }
+                try unsafe transaction.scan(prefix, from: nil) { _, _ in
                     there[table, default: 0] += 1
                     return true
                 }
@@ -242,8 +242,8 @@ package struct HubMigration {
         for entry in page {
             let name = String(
                 decoding: entry.key.bytes.dropFirst(prefix.bytes.count), as: UTF8.self)
-            let record = try entry.value.withUnsafeBytes {
-                try StoredRecord(recordName: name, stored: $0)
+            let record = try unsafe entry.value.withUnsafeBytes {
+                try unsafe StoredRecord(recordName: name, stored: $0)
             }
             bytes += try record.spaceBytes()
             guard record.hasAssets, !record.isDeleted else { continue }
@@ -303,10 +303,10 @@ package struct HubMigration {
     private func partitions(ofZones numbers: Set<UInt32>) throws -> [UInt32: Partition] {
         var found: [UInt32: Partition] = [:]
         try source.readNow { transaction in
-            try transaction.scan(HubKey(format1: .zone), from: nil) { key, value in
-                let zone = try ZoneRow(stored: Array(value))
+            try unsafe transaction.scan(HubKey(format1: .zone), from: nil) { key, value in
+                let zone = try unsafe ZoneRow(stored: Array(value))
                 if numbers.contains(zone.number), !zone.isDeleted {
-                    let database = key[1..<5].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                    let database = unsafe key[1..<5].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
                     found[zone.number] = Partition(number: database)
                 }
                 return found.count < numbers.count
@@ -322,11 +322,11 @@ package struct HubMigration {
     private func check() throws {
         var left: [UInt8: Int] = [:]
         try source.readNow { transaction in
-            try transaction.scan(HubKey(format1: .endedZone), from: nil) { key, _ in
-                left[key[0], default: 0] += 1
+            try unsafe transaction.scan(HubKey(format1: .endedZone), from: nil) { key, _ in
+                unsafe left[key[0], default: 0] += 1
                 for table in [HubKey.Table.record, .feed, .link, .type, .tombstone] {
-                    let prefix = HubKey(format1: table).adding(key.dropFirst())
-                    try transaction.scan(prefix, from: nil) { _, _ in
+                    let prefix = unsafe HubKey(format1: table).adding(key.dropFirst())
+                    try unsafe transaction.scan(prefix, from: nil) { _, _ in
                         left[table.rawValue, default: 0] += 1
                         return true
                     }
@@ -356,9 +356,9 @@ package struct HubMigration {
         try target.readNow { transaction in
             // Two bytes of a prefix are enough to pass by the row of the format.
             for byte in UInt8.min...UInt8.max {
-                let prefix = withUnsafeBytes(of: byte) { HubKey(bytes: $0) }
-                try transaction.scan(prefix, from: nil) { key, _ in
-                    if let table = HubKey(bytes: key).table {
+                let prefix = unsafe withUnsafeBytes(of: byte) { unsafe HubKey(bytes: $0) }
+                try unsafe transaction.scan(prefix, from: nil) { key, _ in
+                    if let table = unsafe HubKey(bytes: key).table {
                         found[table.rawValue, default: 0] += 1
                     }
                     return true

@@ -52,8 +52,8 @@ extension FeedCalls {
         var zones: [ZoneRow] = []
         var moreComing = false
         transaction.expect { [changes(access, after: position, countMax: count)] }
-        try transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
-            let name = String(decoding: value, as: UTF8.self)
+        try unsafe transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
+            let name = unsafe String(decoding: value, as: UTF8.self)
             guard zones.count < count else {
                 moreComing = true
                 return false

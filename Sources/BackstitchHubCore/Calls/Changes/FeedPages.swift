@@ -73,14 +73,14 @@ extension FeedCalls {
         json.numbersAsStrings = request.numbersAsStrings == true
         let end = try json.array("records") { json in
             func visit(_ name: UnsafeRawBufferPointer, _ record: StoredRecordView) -> Int {
-                if let types, !record.isDeleted, !types.contains(record.recordType.text) {
+                if let types, !record.isDeleted, unsafe !types.contains(record.recordType.text) {
                     return 0
                 }
                 let start = json.byteCount
-                reply.write(record, named: name, to: &json)
+                unsafe reply.write(record, named: name, to: &json)
                 return json.byteCount - start
             }
-            return request.isReverse == true
+            return unsafe request.isReverse == true
                 ? try start.feed.visit(before: start.token.sequence, limits, visit)
                 : try start.feed.visit(after: start.token.sequence, limits, visit)
         }

@@ -23,14 +23,14 @@ struct Eraser: Sendable {
         let found = try await storage.read { transaction in
             transaction.expect { [.first(KeyQuery.entriesPerPart, of: doomed)] }
             var found: [(partition: Partition, row: DoomedRow, isEmpty: Bool)] = []
-            try transaction.scan(doomed, from: nil) { key, value in
-                let partition = Partition(number: key.number(behind: doomed))
-                found.append((partition, try DoomedRow(stored: Array(value)), true))
+            try unsafe transaction.scan(doomed, from: nil) { key, value in
+                let partition = unsafe Partition(number: key.number(behind: doomed))
+                unsafe found.append((partition, try DoomedRow(stored: Array(value)), true))
                 return found.count < KeyQuery.entriesPerPart
             }
             transaction.expect { found.map { .first(1, of: HubKey($0.partition)) } }
             for index in found.indices {
-                try transaction.scan(HubKey(found[index].partition), from: nil) { _, _ in
+                try unsafe transaction.scan(HubKey(found[index].partition), from: nil) { _, _ in
                     found[index].isEmpty = false
                     return false
                 }
@@ -80,8 +80,8 @@ extension HubWriting {
         in partition: Partition, now: Int64, _ countMax: Int
     ) throws -> (Int, [HubKey]) {
         var entries: [(key: HubKey, row: ObjectRow)] = []
-        try scan(HubKey(partition, .object), from: nil) { key, value in
-            entries.append((HubKey(bytes: key), try ObjectRow(stored: Array(value))))
+        try unsafe scan(HubKey(partition, .object), from: nil) { key, value in
+            unsafe entries.append((HubKey(bytes: key), try ObjectRow(stored: Array(value))))
             return entries.count < countMax
         }
         var (count, doomed) = (0, [HubKey]())

@@ -118,14 +118,14 @@ struct Sweeper: Sendable {
                 [.first(count + 1, of: names, from: start), .first(1, of: doomed)]
             }
             var hasDoomed = false
-            try transaction.scan(doomed, from: nil) { _, _ in
+            try unsafe transaction.scan(doomed, from: nil) { _, _ in
                 hasDoomed = true
                 return false
             }
             var databases: [(name: HubKey, partition: Partition)] = []
-            try transaction.scan(names, from: start) { key, value in
-                let row = try DatabaseNameRow(stored: Array(value))
-                databases.append((HubKey(bytes: key), row.partition))
+            try unsafe transaction.scan(names, from: start) { key, value in
+                let row = try unsafe DatabaseNameRow(stored: Array(value))
+                unsafe databases.append((HubKey(bytes: key), row.partition))
                 return databases.count <= count
             }
             let looked = databases.prefix(count)
@@ -155,12 +155,12 @@ extension HubReading {
     fileprivate func hasDue(_ partition: Partition, now: Int64) throws -> Bool {
         let expiries = HubKey(partition, .expiry)
         var isDue = false
-        try scan(expiries, from: nil) { key, _ in
-            isDue = key.number(behind: expiries) <= UInt64(max(0, now))
+        try unsafe scan(expiries, from: nil) { key, _ in
+            isDue = unsafe key.number(behind: expiries) <= UInt64(max(0, now))
             return false
         }
         if isDue { return true }
-        try scan(HubKey(partition, .endedZone), from: nil) { _, _ in
+        try unsafe scan(HubKey(partition, .endedZone), from: nil) { _, _ in
             isDue = true
             return false
         }

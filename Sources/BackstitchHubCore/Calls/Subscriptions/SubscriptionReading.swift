@@ -5,7 +5,7 @@ extension HubReading {
     func subscriptionCount(of user: String, _ access: DatabaseAccess) throws -> Int {
         var count = 0
         let prefix = SubscriptionRow.prefix(access.partition, user: user)
-        try scan(prefix, from: nil) { _, _ in
+        try unsafe scan(prefix, from: nil) { _, _ in
             count += 1
             return true
         }

@@ -79,8 +79,9 @@ extension Notifier {
         guard to.database > from.database else { return nil }
         let feed = HubKey(access.partition, .databaseFeed)
         var names: [String] = []
-        try transaction.scanInParts(feed, from: feed.adding(from.database &+ 1)) { _, value in
-            names.append(String(decoding: value, as: UTF8.self))
+        try unsafe transaction.scanInParts(feed, from: feed.adding(from.database &+ 1)) {
+            _, value in
+            unsafe names.append(String(decoding: value, as: UTF8.self))
             return true
         }
         let zones = try names.map { name in
@@ -102,9 +103,10 @@ extension Notifier {
         var changes: [RecordChange] = []
         let limits = ZoneFeed.PageLimits(
             count: Self.changesPerZone, bytes: configuration.limits.pageBytes)
-        _ = try ZoneFeed(zone: zone, partition: access.partition, transaction: transaction)
+        _ = try unsafe ZoneFeed(zone: zone, partition: access.partition, transaction: transaction)
             .visit(after: start, limits) { name, view in
-                let record = StoredRecord(view, recordName: String(decoding: name, as: UTF8.self))
+                let record = unsafe StoredRecord(
+                    view, recordName: String(decoding: name, as: UTF8.self))
                 let isNew = record.created == record.modified
                 changes.append(
                     RecordChange(

@@ -229,8 +229,10 @@ extension HubReading {
     func pushTokens(of user: String, realm: UInt32) throws -> [[UInt8]] {
         let prefix = PushTokenRow.prefix(realm: realm, user: user)
         var tokens: [[UInt8]] = []
-        try scan(prefix, from: nil) { key, value in
-            if value.elementsEqual(user.utf8) { tokens.append(Array(key[prefix.bytes.count...])) }
+        try unsafe scan(prefix, from: nil) { key, value in
+            if unsafe value.elementsEqual(user.utf8) {
+                unsafe tokens.append(Array(key[prefix.bytes.count...]))
+            }
             return true
         }
         return tokens

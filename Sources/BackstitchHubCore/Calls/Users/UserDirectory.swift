@@ -24,8 +24,8 @@ struct UserDirectory {
     /// - Complexity: O(*n*) in the users of the environment.
     func all() throws -> [UserRow] {
         var rows: [UserRow] = []
-        try transaction.scanInParts(UserRow.prefix(realm: realm)) { _, value in
-            rows.append(try UserRow(stored: Array(value)))
+        try unsafe transaction.scanInParts(UserRow.prefix(realm: realm)) { _, value in
+            unsafe rows.append(try UserRow(stored: Array(value)))
             return true
         }
         return rows
