@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Calls wait for the server on the calling thread. After a failure the connection is of no more use:
 /// who had it closes it, by which the server undoes what was not committed.
-final class Connection: @unchecked Sendable {  // One thread at a time works with it.
+@safe final class Connection: @unchecked Sendable {  // One thread at a time works with it.
     /// How long the server may say nothing, in milliseconds. Its own limits are shorter.
     private static let silenceMillisecondsMax: Int32 = 30_000
 
@@ -33,50 +33,51 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
             ("fallback_application_name", "backstitch-hub"), ("client_encoding", "UTF8"),
         ]
         if let password = address.password { options.append(("password", password)) }
-        handle = try Self.connect(options)
+        unsafe handle = try unsafe Self.connect(options)
         // The library would write what the server says of itself to the standard error.
-        PQsetNoticeProcessor(handle, { _, _ in }, nil)
-        guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+        unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1
+        else {
             throw PostgreSQLError(.away, "The connection has no pipeline mode.")
         }
         _ = try roundTrip([settings.call])
         roundTrips = 0
     }
 
-    deinit { PQfinish(handle) }
+    deinit { unsafe PQfinish(handle) }
 
     private static func connect(
         _ options: [(name: String, value: String)]
     ) throws(PostgreSQLError) -> OpaquePointer {
-        let words = options.map { (strdup($0.name), strdup($0.value)) }
+        let words = unsafe options.map { unsafe (strdup($0.name), strdup($0.value)) }
         defer {
-            for (name, value) in words {
-                free(name)
-                free(value)
+            unsafe words.forEach { word in
+                unsafe free(word.0)
+                unsafe free(word.1)
             }
         }
-        let names = words.map { UnsafePointer($0.0) } + [nil]
-        let values = words.map { UnsafePointer($0.1) } + [nil]
-        guard let handle = PQconnectdbParams(names, values, 1) else {
+        let names = unsafe words.map { unsafe UnsafePointer($0.0) } + [nil]
+        let values = unsafe words.map { unsafe UnsafePointer($0.1) } + [nil]
+        guard let handle = unsafe PQconnectdbParams(names, values, 1) else {
             throw PostgreSQLError(.away, "There is no memory for a connection.")
         }
-        guard PQstatus(handle) == CONNECTION_OK else {
-            let failure = Self.failure(of: handle)
-            PQfinish(handle)
+        guard unsafe PQstatus(handle) == CONNECTION_OK else {
+            let failure = unsafe Self.failure(of: handle)
+            unsafe PQfinish(handle)
             throw failure
         }
-        return handle
+        return unsafe handle
     }
 
     /// Why the connection is of no use.
     private static func failure(of handle: OpaquePointer) -> PostgreSQLError {
-        let words = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
+        let words = unsafe PQerrorMessage(handle).map { unsafe String(cString: $0) } ?? ""
         let lines = words.split(whereSeparator: \.isNewline).joined(separator: " ")
         return PostgreSQLError(.away, lines.isEmpty ? "The connection was cut." : lines)
     }
 
     /// The descriptor to wait for.
-    var socket: Int32 { PQsocket(handle) }
+    var socket: Int32 { unsafe PQsocket(handle) }
 
     // MARK: Round trips
 
@@ -103,7 +104,7 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
             let statement = call.statement
             if prepared.insert(statement).inserted {
                 let types = statement.kinds.map(\.rawValue)
-                try check(
+                try unsafe check(
                     PQsendPrepare(
                         handle, statement.name, statement.sql, Int32(types.count), types))
                 steps.append(.prepare(statement))
@@ -111,7 +112,7 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
             try send(call)
             steps.append(.call)
         }
-        try check(PQpipelineSync(handle))
+        try unsafe check(PQpipelineSync(handle))
         try flush()
         return steps
     }
@@ -121,46 +122,46 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
         let lengths = call.counts.map { Int32($0) }
         // A parameter without bytes must not become null, which it would without an address.
         let bytes = call.bytes.isEmpty ? [0] : call.bytes
-        let status = bytes.withUnsafeBytes { buffer in
+        let status = unsafe bytes.withUnsafeBytes { buffer in
             var offset = 0
-            var values: [UnsafePointer<CChar>?] = []
+            var values: [UnsafePointer<CChar>?] = unsafe []
             for count in call.counts {
-                values.append(
+                unsafe values.append(
                     buffer.baseAddress.map {
-                        ($0 + offset).assumingMemoryBound(to: CChar.self)
+                        unsafe ($0 + offset).assumingMemoryBound(to: CChar.self)
                     })
                 offset += count
             }
-            return PQsendQueryPrepared(
+            return unsafe PQsendQueryPrepared(
                 handle, call.statement.name, Int32(values.count), values, lengths, formats, 1)
         }
         try check(status)
     }
 
     private func check(_ status: Int32) throws(PostgreSQLError) {
-        guard status == 1 else { throw Self.failure(of: handle) }
+        guard status == 1 else { throw unsafe Self.failure(of: handle) }
     }
 
     private func flush() throws(PostgreSQLError) {
         while true {
-            switch PQflush(handle) {
+            switch unsafe PQflush(handle) {
             case 0: return
             case 1:
                 // The server may wait for its answers to be read before it reads more.
                 if try wait(for: Int16(POLLIN | POLLOUT)) & Int16(POLLIN) != 0 { try consume() }
-            default: throw Self.failure(of: handle)
+            default: throw unsafe Self.failure(of: handle)
             }
         }
     }
 
     private func consume() throws(PostgreSQLError) {
-        guard PQconsumeInput(handle) == 1 else { throw Self.failure(of: handle) }
+        guard unsafe PQconsumeInput(handle) == 1 else { throw unsafe Self.failure(of: handle) }
     }
 
     private func wait(for events: Int16) throws(PostgreSQLError) -> Int16 {
         while true {
             var descriptor = pollfd(fd: socket, events: events, revents: 0)
-            let count = poll(&descriptor, 1, Self.silenceMillisecondsMax)
+            let count = unsafe poll(&descriptor, 1, Self.silenceMillisecondsMax)
             if count > 0 { return descriptor.revents }
             if count < 0, errno == EINTR { continue }
             throw PostgreSQLError(.away, "The server does not answer.")
@@ -173,34 +174,34 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
         var answers: [Rows] = []
         var failure: PostgreSQLError?
         for step in steps {
-            guard let result = try next() else { throw Self.failure(of: handle) }
-            let rows = Rows(result)
-            while let more = try next() { PQclear(more) }
-            switch PQresultStatus(result) {
+            guard let result = try unsafe next() else { throw unsafe Self.failure(of: handle) }
+            let rows = unsafe Rows(result)
+            while let more = try unsafe next() { unsafe PQclear(more) }
+            switch unsafe PQresultStatus(result) {
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK:
                 if case .call = step { answers.append(rows) }
             default:
-                if failure == nil { failure = Self.failure(of: handle, result) }
+                if failure == nil { failure = unsafe Self.failure(of: handle, result) }
             }
-            guard PQstatus(handle) == CONNECTION_OK else {
-                throw failure ?? Self.failure(of: handle)
+            guard unsafe PQstatus(handle) == CONNECTION_OK else {
+                throw unsafe failure ?? Self.failure(of: handle)
             }
         }
-        guard let sync = try next() else { throw failure ?? Self.failure(of: handle) }
-        let isSync = PQresultStatus(sync) == PGRES_PIPELINE_SYNC
-        PQclear(sync)
+        guard let sync = try unsafe next() else { throw unsafe failure ?? Self.failure(of: handle) }
+        let isSync = unsafe PQresultStatus(sync) == PGRES_PIPELINE_SYNC
+        unsafe PQclear(sync)
         if let failure { throw failure }
-        guard isSync else { throw Self.failure(of: handle) }
+        guard isSync else { throw unsafe Self.failure(of: handle) }
         return answers
     }
 
     /// The next result; nil after the last one of a statement.
     private func next() throws(PostgreSQLError) -> OpaquePointer? {
-        while PQisBusy(handle) == 1 {
+        while unsafe PQisBusy(handle) == 1 {
             _ = try wait(for: Int16(POLLIN))
             try consume()
         }
-        return PQgetResult(handle)
+        return unsafe PQgetResult(handle)
     }
 
     /// What the server says of a statement, without the details, which have values of users.
@@ -208,14 +209,16 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
         of handle: OpaquePointer, _ result: OpaquePointer
     ) -> PostgreSQLError {
         func field(_ name: Character) -> String? {
-            PQresultErrorField(result, Int32(name.asciiValue ?? 0)).map { String(cString: $0) }
+            unsafe PQresultErrorField(result, Int32(name.asciiValue ?? 0)).map {
+                unsafe String(cString: $0)
+            }
         }
         // PG_DIAG_SEVERITY_NONLOCALIZED: what is worse than an error ends the session, and says nothing of
         // a commit that was under way.
-        let isLost = PQstatus(handle) != CONNECTION_OK || field("V") != "ERROR"
+        let isLost = unsafe PQstatus(handle) != CONNECTION_OK || field("V") != "ERROR"
         // PG_DIAG_SQLSTATE and PG_DIAG_MESSAGE_PRIMARY.
         guard let state = field("C"), let message = field("M") else {
-            return failure(of: handle)
+            return unsafe failure(of: handle)
         }
         return PostgreSQLError(isLost ? .away : .refused, state: state, message)
     }
@@ -226,9 +229,9 @@ final class Connection: @unchecked Sendable {  // One thread at a time works wit
     func takeNotifications() throws(PostgreSQLError) -> [String] {
         try consume()
         var texts: [String] = []
-        while let notification = PQnotifies(handle) {
-            texts.append(String(cString: notification.pointee.extra))
-            PQfreemem(notification)
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe texts.append(String(cString: notification.pointee.extra))
+            unsafe PQfreemem(notification)
         }
         return texts
     }

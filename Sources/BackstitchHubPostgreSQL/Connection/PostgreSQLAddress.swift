@@ -18,7 +18,7 @@ public struct PostgreSQLAddress: Sendable {
     /// - Throws: A failure if libpq can't read it, or if it has a password: others would see it among
     ///   the arguments of the program.
     public init(_ text: String, password: String? = nil) throws {
-        guard let options = PQconninfoParse(text, nil) else {
+        guard let options = unsafe PQconninfoParse(text, nil) else {
             // The words of libpq would repeat parts of the text, which may be those of a password.
             throw HubError(
                 .invalid,
@@ -26,14 +26,14 @@ public struct PostgreSQLAddress: Sendable {
                     + "postgresql://hub@localhost/hub, or keywords, such as 'host=localhost dbname=hub'."
             )
         }
-        defer { PQconninfoFree(options) }
+        defer { unsafe PQconninfoFree(options) }
         var values: [String: String] = [:]
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val {
-                values[String(cString: keyword)] = String(cString: value)
+        var option = unsafe options
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe values[String(cString: keyword)] = unsafe String(cString: value)
             }
-            option += 1
+            unsafe option += 1
         }
         guard values["password"] == nil, values["sslpassword"] == nil else {
             throw HubError(

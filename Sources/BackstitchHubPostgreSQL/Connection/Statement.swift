@@ -77,7 +77,7 @@ struct Call: Sendable {
 
 extension [UInt8] {
     fileprivate mutating func add(bigEndian number: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe append(contentsOf: $0) }
     }
 
     /// The head of an array of one dimension without nulls: array_recv of PostgreSQL reads it.

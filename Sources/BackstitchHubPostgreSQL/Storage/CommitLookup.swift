@@ -52,14 +52,15 @@ enum CommitLookup {
 extension Rows {
     /// The numbers of an array of one dimension.
     fileprivate func numbers(_ row: Int, _ column: Int) -> [Int64] {
-        let bytes = bytes(row, column)
+        let bytes = unsafe bytes(row, column)
         // Dimensions, flags, type, count and lower bound; then each with its length before it.
         let headBytes = 20
         let step = 12
         guard bytes.count > headBytes else { return [] }
         return stride(from: headBytes + 4, to: bytes.count, by: step).compactMap { offset in
             guard offset + 8 <= bytes.count else { return nil }
-            return Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+            return unsafe Int64(
+                bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self))
         }
     }
 }

@@ -227,7 +227,7 @@ enum EntryQuery {
     private static func entry(
         _ partition: Partition, _ rows: Rows, _ row: Int, column: Int
     ) -> BufferedTransaction.Entry {
-        (
+        unsafe (
             HubKey(partition, behind: rows.bytes(row, column)), Array(rows.bytes(row, column + 1))
         )
     }

@@ -183,7 +183,7 @@ final class Waker: Sendable {
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
             pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
         ]
-        _ = poll(&descriptors, 2, Int32(clamping: milliseconds))
+        _ = unsafe poll(&descriptors, 2, Int32(clamping: milliseconds))
         backstitch_silence(bell)
     }
 }
