@@ -276,10 +276,11 @@ let strictness: [SwiftSetting] =
 
 // Modules in which each use of memory without checks says `unsafe`.
 let checked: Set = [
-    "Backstitch", "BackstitchDemo", "BackstitchHubCore", "BackstitchHubPostgreSQL",
-    "BackstitchMacroExpansion", "BackstitchMacros", "BackstitchRepair", "BackstitchService",
-    "BackstitchSimulation", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
-    "BackstitchViews", "CloudKitRecordService", "CloudKitWire", "Terminal", "XXHash",
+    "Backstitch", "BackstitchDemo", "BackstitchHubBucket", "BackstitchHubCore",
+    "BackstitchHubPostgreSQL", "BackstitchMacroExpansion", "BackstitchMacros", "BackstitchRepair",
+    "BackstitchService", "BackstitchSimulation", "BackstitchStore", "BackstitchSync",
+    "BackstitchTesting", "BackstitchViews", "CloudKitRecordService", "CloudKitWire", "Terminal",
+    "XXHash",
 ]
 
 for target in package.targets where target.type != .system {

@@ -69,7 +69,7 @@ final class CurlConnections: Sendable {
                 if idle.count < Self.idleMax { idle.append(handle) }
             }
         }
-        return try CurlTransfer(request, of: self).run(
+        return try unsafe CurlTransfer(request, of: self).run(
             handle.pointer, patience, idleSeconds: Self.idleSeconds, certificates: certificates)
     }
 }
@@ -77,14 +77,14 @@ final class CurlConnections: Sendable {
 /// A handle of libcurl with its connections.
 ///
 /// Unchecked because libcurl's pointer is not `Sendable`: one thread at a time takes it out of the pool and uses it.
-final class CurlHandle: @unchecked Sendable {
+@safe final class CurlHandle: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
 
     /// nil if there is no memory.
     init?() {
-        guard let pointer = curl_easy_init() else { return nil }
-        self.pointer = pointer
+        guard let pointer = unsafe curl_easy_init() else { return nil }
+        unsafe self.pointer = unsafe pointer
     }
 
-    deinit { curl_easy_cleanup(pointer) }
+    deinit { unsafe curl_easy_cleanup(pointer) }
 }

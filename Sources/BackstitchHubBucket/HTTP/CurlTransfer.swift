@@ -26,15 +26,15 @@ final class CurlTransfer {
         certificates: String?
     ) throws(CurlConnections.Failure) -> CurlConnections.Reply {
         // Its connections stay.
-        curl_easy_reset(handle)
+        unsafe curl_easy_reset(handle)
         func set(_ option: CURLoption, _ value: Int) {
-            _ = backstitch_set_number(handle, option, value)
+            _ = unsafe backstitch_set_number(handle, option, value)
         }
-        _ = backstitch_set_text(handle, CURLOPT_URL, request.url)
-        _ = backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
-        _ = backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
-        _ = backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, request.method)
-        if let certificates { _ = backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
+        _ = unsafe backstitch_set_text(handle, CURLOPT_URL, request.url)
+        _ = unsafe backstitch_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+        _ = unsafe backstitch_set_text(handle, CURLOPT_USERAGENT, "Backstitch")
+        _ = unsafe backstitch_set_text(handle, CURLOPT_CUSTOMREQUEST, request.method)
+        if let certificates { _ = unsafe backstitch_set_text(handle, CURLOPT_CAINFO, certificates) }
         // What is signed is sent as it is, to the one that it is signed for.
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_FOLLOWLOCATION, 0)
@@ -45,48 +45,50 @@ final class CurlTransfer {
         set(CURLOPT_LOW_SPEED_TIME, patience.silenceSeconds)
         set(CURLOPT_MAXAGE_CONN, idleSeconds)
         // Without this libcurl waits for a word from the server before it sends a body.
-        var list = curl_slist_append(nil, "Expect:")
+        var list = unsafe curl_slist_append(nil, "Expect:")
         for header in request.headers {
-            list = curl_slist_append(list, "\(header.name): \(header.value)")
+            unsafe list = unsafe curl_slist_append(list, "\(header.name): \(header.value)")
         }
-        defer { curl_slist_free_all(list) }
-        _ = backstitch_set_list(handle, CURLOPT_HTTPHEADER, list)
-        let context = Unmanaged.passUnretained(self).toOpaque()
+        defer { unsafe curl_slist_free_all(list) }
+        _ = unsafe backstitch_set_list(handle, CURLOPT_HTTPHEADER, list)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         if request.method == "HEAD" { set(CURLOPT_NOBODY, 1) }
         if let byteCount = try openBody() {
             set(CURLOPT_UPLOAD, 1)
-            _ = backstitch_set_offset(handle, CURLOPT_INFILESIZE_LARGE, Int64(byteCount))
-            _ = backstitch_set_pointer(handle, CURLOPT_READDATA, context)
-            _ = backstitch_set_function(handle, CURLOPT_READFUNCTION) {
+            _ = unsafe backstitch_set_offset(handle, CURLOPT_INFILESIZE_LARGE, Int64(byteCount))
+            _ = unsafe backstitch_set_pointer(handle, CURLOPT_READDATA, context)
+            _ = unsafe backstitch_set_function(handle, CURLOPT_READFUNCTION) {
                 data, size, count, context in
-                CurlTransfer.of(context)?.give(into: data, size * count) ?? 0
+                unsafe CurlTransfer.of(context)?.give(into: data, size * count) ?? 0
             }
         }
         // It is called about once a second also where nothing comes and nothing goes.
         set(CURLOPT_NOPROGRESS, 0)
-        _ = backstitch_set_pointer(handle, CURLOPT_XFERINFODATA, context)
-        _ = backstitch_set_progress(handle) { context, _, _, _, _ in
-            CurlTransfer.of(context)?.connections.hasEnded == true ? 1 : 0
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_XFERINFODATA, context)
+        _ = unsafe backstitch_set_progress(handle) { context, _, _, _, _ in
+            unsafe CurlTransfer.of(context)?.connections.hasEnded == true ? 1 : 0
         }
-        _ = backstitch_set_pointer(handle, CURLOPT_WRITEDATA, context)
-        _ = backstitch_set_pointer(handle, CURLOPT_HEADERDATA, context)
-        _ = backstitch_set_function(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
-            CurlTransfer.of(context)?.take(data, size * count) ?? 0
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_WRITEDATA, context)
+        _ = unsafe backstitch_set_pointer(handle, CURLOPT_HEADERDATA, context)
+        _ = unsafe backstitch_set_function(handle, CURLOPT_WRITEFUNCTION) {
+            data, size, count, context in
+            unsafe CurlTransfer.of(context)?.take(data, size * count) ?? 0
         }
-        _ = backstitch_set_function(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
-            CurlTransfer.of(context)?.take(header: data, size * count) ?? 0
+        _ = unsafe backstitch_set_function(handle, CURLOPT_HEADERFUNCTION) {
+            data, size, count, context in
+            unsafe CurlTransfer.of(context)?.take(header: data, size * count) ?? 0
         }
-        let result = withExtendedLifetime(self) { curl_easy_perform(handle) }
+        let result = withExtendedLifetime(self) { unsafe curl_easy_perform(handle) }
         if isTooLong { throw Failure(reason: "it answers with more than was asked for") }
         guard result == CURLE_OK else {
-            throw Failure(reason: String(cString: curl_easy_strerror(result)))
+            throw unsafe Failure(reason: String(cString: curl_easy_strerror(result)))
         }
-        return CurlConnections.Reply(
+        return unsafe CurlConnections.Reply(
             status: Int(backstitch_status(handle)), headers: headers, body: received)
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
-        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+        unsafe context.map { unsafe Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Opens what is sent.
@@ -97,7 +99,7 @@ final class CurlTransfer {
         case .none: return nil
         case .bytes(let bytes): return bytes.count
         case .file(let path, _, let byteCount, _):
-            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw Failure(reason: "an upload can't be read") }
             return byteCount
         }
@@ -105,20 +107,20 @@ final class CurlTransfer {
 
     /// Gives the next bytes of the body.
     private func give(into data: UnsafeMutablePointer<CChar>?, _ room: Int) -> Int {
-        guard let data else { return 0 }
+        guard let data = unsafe data else { return 0 }
         switch request.body {
         case .none: return 0
         case .bytes(let bytes):
             let count = min(room, bytes.count - sent)
-            bytes.withUnsafeBytes { bytes in
-                if let start = bytes.baseAddress { memcpy(data, start + sent, count) }
+            unsafe bytes.withUnsafeBytes { bytes in
+                if let start = bytes.baseAddress { unsafe memcpy(data, start + sent, count) }
             }
             sent += count
             return count
         case .file(_, let offset, let byteCount, _):
-            var count = pread(descriptor, data, min(room, byteCount - sent), offset + sent)
+            var count = unsafe pread(descriptor, data, min(room, byteCount - sent), offset + sent)
             while count < 0, errno == EINTR {
-                count = pread(descriptor, data, min(room, byteCount - sent), offset + sent)
+                count = unsafe pread(descriptor, data, min(room, byteCount - sent), offset + sent)
             }
             // A file that became shorter ends the transfer, since less comes than was announced.
             guard count >= 0 else { return Int(CURL_READFUNC_ABORT) }
@@ -133,12 +135,12 @@ final class CurlTransfer {
             isTooLong = true
             return 0
         }
-        received.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
+        unsafe received.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
         return count
     }
 
     private func take(header data: UnsafePointer<CChar>?, _ count: Int) -> Int {
-        let line = String(
+        let line = unsafe String(
             decoding: UnsafeRawBufferPointer(start: data, count: count), as: UTF8.self)
         if let colon = line.firstIndex(of: ":") {
             let value = line[line.index(after: colon)...].drop { $0.isWhitespace }
