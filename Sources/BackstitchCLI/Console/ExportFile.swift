@@ -20,22 +20,22 @@ final class ExportFile {
 
     /// Makes a file, unless one is there.
     static func create(_ path: String) throws -> ExportFile {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             guard errno != EEXIST else {
                 throw Refusal(
                     "'\(path)' exists. Give the path of a new file, or --resume to go on with it.")
             }
-            throw Refusal("'\(path)' can't be made: \(String(cString: strerror(errno))).")
+            throw Refusal(unsafe "'\(path)' can't be made: \(String(cString: strerror(errno))).")
         }
         return ExportFile(descriptor)
     }
 
     /// Opens a file that was cut, takes a line without an end from it, and finds its last line.
     static func resume(_ path: String) throws -> (file: ExportFile, last: [UInt8]?) {
-        let descriptor = open(path, O_RDWR | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw Refusal("'\(path)' can't be opened: \(String(cString: strerror(errno))).")
+            throw Refusal(unsafe "'\(path)' can't be opened: \(String(cString: strerror(errno))).")
         }
         let file = ExportFile(descriptor)
         let size = Int(lseek(descriptor, 0, SEEK_END))
@@ -44,7 +44,7 @@ final class ExportFile {
         let start = end > 0 ? try file.lineStart(before: end - 1) : 0
         let last = end > 0 ? try file.read(start..<(end - 1)) : nil
         guard ftruncate(descriptor, off_t(end)) == 0, lseek(descriptor, 0, SEEK_END) >= 0 else {
-            throw Refusal("'\(path)' can't be written: \(String(cString: strerror(errno))).")
+            throw Refusal(unsafe "'\(path)' can't be written: \(String(cString: strerror(errno))).")
         }
         return (file, last)
     }
@@ -68,9 +68,9 @@ final class ExportFile {
         var bytes = [UInt8](repeating: 0, count: range.count)
         var done = 0
         while done < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { buffer in
-                pread(
-                    descriptor, buffer.baseAddress.map { $0 + done }, range.count - done,
+            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe pread(
+                    descriptor, buffer.baseAddress.map { unsafe $0 + done }, range.count - done,
                     off_t(range.lowerBound + done))
             }
             if count < 0, errno == EINTR { continue }
@@ -85,7 +85,7 @@ final class ExportFile {
         output.flush()
         if let reason = output.failure { throw Refusal("The file can't be written: \(reason).") }
         guard fsync(descriptor) == 0 || errno == EINVAL else {
-            throw Refusal("The file can't be written: \(String(cString: strerror(errno))).")
+            throw Refusal(unsafe "The file can't be written: \(String(cString: strerror(errno))).")
         }
     }
 }

@@ -20,10 +20,10 @@ final class InputFile {
             size = nil
             return
         }
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         var status = stat()
-        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            let reason = String(cString: strerror(errno))
+        guard descriptor >= 0, unsafe fstat(descriptor, &status) == 0 else {
+            let reason = unsafe String(cString: strerror(errno))
             let advice = option.map { " Check --\($0.name)." } ?? ""
             throw Refusal("'\(path)' can't be opened: \(reason).\(advice)")
         }
@@ -63,10 +63,13 @@ final class InputFile {
     func next() throws -> [UInt8]? {
         var part = [UInt8](repeating: 0, count: Self.partBytes)
         while true {
-            let count = part.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe part.withUnsafeMutableBytes {
+                unsafe read(descriptor, $0.baseAddress, $0.count)
+            }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                throw Refusal("'\(path)' can't be read: \(String(cString: strerror(errno))).")
+                throw Refusal(
+                    unsafe "'\(path)' can't be read: \(String(cString: strerror(errno))).")
             }
             return count == 0 ? nil : Array(part[..<count])
         }

@@ -30,7 +30,7 @@ final class LogFile: Sendable {
         let descriptor = Self.open(path)
         guard descriptor >= 0 else {
             throw Refusal(
-                "'\(path.printable)' can't be opened: \(String(cString: strerror(errno))). Check "
+                unsafe "'\(path.printable)' can't be opened: \(String(cString: strerror(errno))). Check "
                     + "--\(option.name).")
         }
         state = Locked(State(descriptor: descriptor))
@@ -39,7 +39,7 @@ final class LogFile: Sendable {
     deinit { if let state { close(state.withLock { $0.descriptor }) } }
 
     private static func open(_ path: String) -> Int32 {
-        Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
+        unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
     }
 
     /// Adds a line.
@@ -47,11 +47,12 @@ final class LogFile: Sendable {
         guard let state else { return console.complain(line) }
         let bytes = Array((line + "\n").utf8)
         let complaint: String? = state.withLock { state in
-            let count = write(state.descriptor, bytes, bytes.count)
+            let count = unsafe write(state.descriptor, bytes, bytes.count)
             let lost = state.lost
             guard count == bytes.count else {
                 state.lost += 1
-                let reason = count < 0 ? String(cString: strerror(errno)) : "no space is left"
+                let reason =
+                    unsafe count < 0 ? String(cString: strerror(errno)) : "no space is left"
                 return lost == 0
                     ? "can't be written: \(reason). Lines are lost until it can." : nil
             }
@@ -69,7 +70,7 @@ final class LogFile: Sendable {
         let descriptor = Self.open(path)
         guard descriptor >= 0 else {
             throw Refusal(
-                "'\(path.printable)' can't be opened: \(String(cString: strerror(errno))).")
+                unsafe "'\(path.printable)' can't be opened: \(String(cString: strerror(errno))).")
         }
         let old = state.withLock { state in
             defer { state.descriptor = descriptor }

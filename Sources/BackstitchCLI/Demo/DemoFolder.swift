@@ -31,9 +31,9 @@ struct DemoFolder {
         }
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/var/tmp"
         var template = Array((parent + "/backstitch-demo-XXXXXX").utf8CString)
-        guard mkdtemp(&template) != nil else {
+        guard unsafe mkdtemp(&template) != nil else {
             throw DemoFailure(
-                "No folder can be made in \(parent.printable): "
+                unsafe "No folder can be made in \(parent.printable): "
                     + String(cString: strerror(errno)) + ".")
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

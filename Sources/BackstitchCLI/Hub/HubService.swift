@@ -278,7 +278,7 @@ private struct ServicePulse {
     /// The time of the steady clock, as systemd counts it.
     static var microseconds: UInt64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1_000
     }
 }

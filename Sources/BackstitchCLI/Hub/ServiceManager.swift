@@ -40,7 +40,7 @@ struct ServiceManager: Sendable {
         guard let name else { return }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
         // A name without a path ends where the address does, and a path with a zero byte.
         let end = name[0] == 0 ? 0 : 1
         let count = MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + name.count + end }
@@ -49,9 +49,9 @@ struct ServiceManager: Sendable {
         guard descriptor >= 0, let count else { return }
         defer { close(descriptor) }
         let text = Array(lines.joined(separator: "\n").utf8)
-        withUnsafePointer(to: address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                _ = sendto(
+        unsafe withUnsafePointer(to: address) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = unsafe sendto(
                     descriptor, text, text.count, Int32(MSG_NOSIGNAL), $0, socklen_t(count))
             }
         }

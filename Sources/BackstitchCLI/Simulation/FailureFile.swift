@@ -28,7 +28,7 @@ final class FailureFile: Sendable {
         }
         let descriptor = Self.open(self.path)
         guard descriptor >= 0 else {
-            let reason = String(cString: strerror(errno))
+            let reason = unsafe String(cString: strerror(errno))
             throw Refusal("'\(self.path.printable)' can't be written: \(reason).")
         }
         kept = descriptor
@@ -37,7 +37,7 @@ final class FailureFile: Sendable {
     deinit { if let kept { close(kept) } }
 
     private static func open(_ path: String) -> Int32 {
-        Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
     }
 
     /// Adds a failure at the end of the file. If that fails it is told once, and the run goes on.
@@ -58,14 +58,14 @@ final class FailureFile: Sendable {
     /// - Returns: why that was not done; nil if it was.
     private func append(_ text: String) -> String? {
         let descriptor = kept ?? Self.open(path)
-        guard descriptor >= 0 else { return String(cString: strerror(errno)) }
+        guard descriptor >= 0 else { return unsafe String(cString: strerror(errno)) }
         defer { if kept == nil { close(descriptor) } }
         let output = Output(descriptor: descriptor)
         output.write(text)
         output.flush()
         if let failure = output.failure { return failure }
         guard fsync(descriptor) == 0 || errno == EINVAL else {
-            return String(cString: strerror(errno))
+            return unsafe String(cString: strerror(errno))
         }
         return nil
     }

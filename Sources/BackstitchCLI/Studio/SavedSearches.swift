@@ -106,10 +106,10 @@ final class SavedSearches: Sendable {
             guard
                 FileManager.default.createFile(
                     atPath: draft, contents: data, attributes: [.posixPermissions: 0o600]),
-                rename(draft, "\(folder)/\(file)") == 0
+                unsafe rename(draft, "\(folder)/\(file)") == 0
             else {
-                let reason = String(cString: strerror(errno))
-                unlink(draft)
+                let reason = unsafe String(cString: strerror(errno))
+                unsafe unlink(draft)
                 throw StudioError(409, "Searches can't be kept in \(folder): \(reason).")
             }
         } catch let error as CocoaError {

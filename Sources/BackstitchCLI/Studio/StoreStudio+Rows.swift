@@ -50,11 +50,11 @@ extension StoreStudio {
                     let reader = transaction.reader
                     let table = try reader.table(named: query.entity)
                     let source = MeasuredSource(reader) { isWhole || budget.goesOn($0) }
-                    return try QueryExecutor.page(
+                    return try unsafe QueryExecutor.page(
                         of: query, in: reader.catalog.binding(of: table), after: cursor,
                         count: count, on: source
                     ) { key, _ in
-                        guard let key = RecordKey(reading: key),
+                        guard let key = unsafe RecordKey(reading: key),
                             let record = try transaction.record(
                                 RecordID(entity: query.entity, key: key))
                         else { return }
@@ -109,15 +109,15 @@ extension StoreStudio {
         return try store.read { transaction in
             let reader = transaction.reader
             let binding = reader.catalog.binding(of: try reader.table(named: query.entity))
-            return try QueryExecutor.scan(
+            return try unsafe QueryExecutor.scan(
                 query, in: binding, through: place.through, after: place.after, count: count,
                 on: reader,
                 while: budget.goesOn
             ) { key, place in
-                guard let visit, let key = RecordKey(reading: key),
+                guard let visit, let key = unsafe RecordKey(reading: key),
                     let record = try transaction.record(RecordID(entity: query.entity, key: key))
                 else { return }
-                visit(record, [UInt8](place.prefix(Self.placeBytesMax)).digits)
+                unsafe visit(record, [UInt8](place.prefix(Self.placeBytesMax)).digits)
             }
         }
     }

@@ -181,7 +181,7 @@ private struct FileIdentity: Equatable {
 
     init?(_ path: String) {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard unsafe stat(path, &status) == 0 else { return nil }
         (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino))
     }
 }

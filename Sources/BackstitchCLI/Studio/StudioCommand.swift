@@ -97,7 +97,7 @@ struct StudioCommand: Command {
             try? await SystemClock().sleep(for: .milliseconds(100))
         }
         await server.stop()
-        if case .path(let path) = place { unlink(path) }
+        if case .path(let path) = place { unsafe unlink(path) }
         return .success
     }
 

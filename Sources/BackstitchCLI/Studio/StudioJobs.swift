@@ -50,7 +50,9 @@ final class StudioJobs: Sendable {
         /// Its exit code, or the number of the signal that ended it; nil while it runs.
         var exitCode: Int32? {
             var status: Int32 = 0
-            if ending == nil, waitpid(process, &status, WNOHANG) == process { ending = status }
+            if ending == nil, unsafe waitpid(process, &status, WNOHANG) == process {
+                ending = status
+            }
             return ending.map { $0 & 0x7F == 0 ? $0 >> 8 & 0xFF : $0 & 0x7F }
         }
 
@@ -65,12 +67,12 @@ final class StudioJobs: Sendable {
         private static func file() throws -> FileHandle {
             let folder = FileManager.default.temporaryDirectory.path
             var name = Array("\(folder)/backstitch-studio-XXXXXX".utf8CString)
-            let descriptor = mkstemp(&name)
+            let descriptor = unsafe mkstemp(&name)
             guard descriptor >= 0 else {
                 throw Refusal(
-                    "There is no room for the output: \(String(cString: strerror(errno))).")
+                    unsafe "There is no room for the output: \(String(cString: strerror(errno))).")
             }
-            unlink(name)
+            unsafe unlink(name)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         }
