@@ -33,7 +33,7 @@ import Foundation
 
     deinit {
         unsafe curl_slist_free_all(headerList)
-        if let unsafe handle { unsafe curl_easy_cleanup(handle) }
+        if let handle = unsafe handle { unsafe curl_easy_cleanup(handle) }
     }
 
     /// Makes libcurl's handle; nil if there is no memory.
@@ -124,7 +124,7 @@ import Foundation
 
     /// Takes a part of the body; 0 ends the transfer.
     private func take(_ data: UnsafePointer<CChar>?, _ count: Int) -> Int {
-        if let transfer, transfer.body == nil, let unsafe handle {
+        if let transfer, transfer.body == nil, let handle = unsafe handle {
             let status = unsafe Int(backstitch_status(handle))
             if status == 200 || status == 206 {
                 return unsafe transfer.write(data, count, isPart: status == 206)
@@ -148,7 +148,7 @@ import Foundation
 
     /// Answers the caller.
     func finish(_ result: CURLcode) {
-        guard result == CURLE_OK, let unsafe handle else {
+        guard result == CURLE_OK, let handle = unsafe handle else {
             return unsafe fail(String(cString: curl_easy_strerror(result)))
         }
         let reply = unsafe HTTPReply(

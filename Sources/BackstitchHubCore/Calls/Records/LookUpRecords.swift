@@ -30,7 +30,7 @@ extension RecordCalls {
                         let keys = wanted.desiredKeys.map(Set.init) ?? optionKeys
                         let reply = RecordReply(desiredKeys: keys, addresses: addresses)
                         let isThere = try transaction.withLiveRecord(wanted.recordName, in: place) {
-                            reply.write($0, named: wanted.recordName, to: &json)
+                            unsafe reply.write($0, named: wanted.recordName, to: &json)
                         }
                         if isThere { continue }
                         error = WireError(.notFound, "Record not found")
