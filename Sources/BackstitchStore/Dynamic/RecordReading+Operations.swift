@@ -15,8 +15,7 @@ extension RecordReading where Self: ~Copyable {
         from first: UInt64 = 1, limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
         try unsafe OperationReader(reader: reader).operations(limit: limit, matching: filter) {
-            visit in
-            try unsafe reader.log.visitStored(from: first, visit)
+            try unsafe reader.log.visitStored(from: first, $0)
         }
     }
 
@@ -30,8 +29,7 @@ extension RecordReading where Self: ~Copyable {
         limit: Int, matching filter: LoggedOperation.Filter = .init()
     ) throws -> [LoggedOperation] {
         try unsafe OperationReader(reader: reader).operations(limit: limit, matching: filter) {
-            visit in
-            try unsafe reader.log.visitStoredBackwards(visit)
+            try unsafe reader.log.visitStoredBackwards($0)
         }.reversed()
     }
 

@@ -104,9 +104,7 @@ extension TableReader {
     }
 
     @inlinable
-    func fetch<Model: Entity>(
-        _ query: Query<Model>, _ binding: TypeBinding
-    ) throws -> [Model] {
+    func fetch<Model: Entity>(_ query: Query<Model>, _ binding: TypeBinding) throws -> [Model] {
         var found: [Model] = []
         func take(_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws {
             let id = unsafe EntityID<Model>(key: try RecordKey.stored(key))

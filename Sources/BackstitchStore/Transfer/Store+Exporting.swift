@@ -28,10 +28,8 @@ extension Store {
         entities: [String]? = nil, after place: RecordID? = nil,
         progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Int {
-        try read { transaction in
-            try unsafe RecordExport(entities: entities, place: place).run(
-                transaction, progress, to: write)
-        }
+        let export = RecordExport(entities: entities, place: place)
+        return try read { try unsafe export.run($0, progress, to: write) }
     }
 }
 
