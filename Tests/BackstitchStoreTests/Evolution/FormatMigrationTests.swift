@@ -201,8 +201,12 @@ import Threading
             }
             for _ in 0..<4 {
                 group.addTask {
-                    let store = try? Store(at: path, schema: .format, configuration: .quick)
-                    #expect((try? store?.verify().problems) == [])
+                    do {
+                        let store = try Store(at: path, schema: .format, configuration: .quick)
+                        #expect(try store.verify().problems == [])
+                    } catch {
+                        Issue.record(error)
+                    }
                 }
             }
         }
