@@ -74,9 +74,11 @@ extension Access {
         guard status == MDB_SUCCESS else { throw failed(status, "clear a database") }
     }
 
-    /// Notes the bytes of a change that was made to the data file.
+    /// Notes the bytes that a record would have for a change that was made to the data file.
     @inlinable
-    func noteBytes(_ count: Int) { state?.pointee.byteCount &+= count }
+    func noteBytes(_ count: Int) {
+        state?.pointee.byteCount &+= count &+ JournalRecord.changeHeadBytes
+    }
 
     @usableFromInline static var noBytes: UnsafeRawBufferPointer { .init(start: nil, count: 0) }
 

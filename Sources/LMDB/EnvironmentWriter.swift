@@ -259,7 +259,8 @@ struct EnvironmentWriter {
         _ direct: Journal.Direct, _ transaction: OpaquePointer, _ journal: Journal
     ) throws(LMDBError) -> UInt64? {
         let (number, status) = journal.endDirect(
-            direct, transaction, hasChanged: core.state.pointee.changes > 0, isSmall: isSmall)
+            direct, transaction, hasChanged: core.state.pointee.changes > 0,
+            isSmall: isSmall(journal.changeBytesMax))
         if status != MDB_SUCCESS {
             throw Access(transaction, state: core.state).failed(status, "note the state")
         }
@@ -267,9 +268,10 @@ struct EnvironmentWriter {
     }
 
     /// Whether a record could have held what was changed.
-    private var isSmall: Bool {
-        let bytesMax = (core.options.journal ?? JournalLimits()).changeBytesMax
+    private func isSmall(_ bytesMax: Int) -> Bool {
+        let limits = core.options.journal ?? JournalLimits()
         return !core.state.pointee.isTooLarge && core.state.pointee.byteCount <= bytesMax
+            && core.state.pointee.changes <= limits.changesMax
     }
 
     /// Begins a journal after some small commits, in the role of its writer. If the disk has no space
@@ -280,6 +282,7 @@ struct EnvironmentWriter {
         guard core.options.wantsJournal, let limits = core.options.journal,
             !core.folder.isUnlinked
         else { return nil }
+        let isSmall = isSmall(limits.changeBytesMax)
         core.smallCommits = isSmall ? core.smallCommits + 1 : 0
         guard isSmall, core.smallCommits >= limits.commitsBefore else { return nil }
         let made = try? { () throws(LMDBError) in

@@ -36,10 +36,13 @@ extension Journal {
 
     /// Memory for the changes of a record.
     private func draft() -> RecordDraft {
-        let changeBytesMax = min(limits.changeBytesMax, 64 << 10)
         let block = JournalBlock.with(JournalRecord.space(changeBytesMax), &writeBlock)
-        return RecordDraft(block: block, changeBytesMax: changeBytesMax)
+        return RecordDraft(
+            block: block, changeBytesMax: changeBytesMax, changesMax: limits.changesMax)
     }
+
+    /// The most bytes of changes of a record.
+    var changeBytesMax: Int { min(limits.changeBytesMax, file.changeBytesMax) }
 
     func endRecord(_ slot: UnsafeMutablePointer<ReaderSlot>) {
         mdb_txn_reset(slot.pointee.transaction)
@@ -59,6 +62,7 @@ extension Journal {
         let hash = JournalRecord.seal(
             record, changeBytes: draft.count, number: number,
             previous: overlay.pointee.link.chain, id: file.id)
+        try limitWaiting(overlay.pointee)
         guard var place = try place(for: space, behind: overlay.pointee) else { return false }
         try syncStates(of: overlay.pointee)
         words.isCommitting = true
@@ -87,6 +91,14 @@ extension Journal {
         words.raiseApplied(to: overlay.top)
     }
 
+    /// Applies what waits if it is too much together with a record's changes.
+    private func limitWaiting(_ overlay: Overlay) throws(LMDBError) {
+        guard overlay.entryCount > limits.entriesMax,
+            monitor.inside({ known != nil && !lacksSpace })
+        else { return }
+        try apply()
+    }
+
     /// Where a record goes. Applies what waits if the other half is still needed.
     private func place(
         for space: Int, behind overlay: Overlay
@@ -110,7 +122,7 @@ extension Journal {
         var overlay = overlay
         monitor.enter()
         // What was applied meanwhile is left out.
-        if let base = known?.base { overlay.prune(through: min(base, overlay.top)) }
+        overlay.prune(through: min(max(known?.base ?? 0, words.applied), overlay.top))
         known = overlay
         words.tail = overlay.top
         monitor.leave()

@@ -52,22 +52,21 @@ extension Journal {
     func read(
         into overlay: inout Overlay
     ) throws(LMDBError) -> (bytes: UnsafeRawBufferPointer, place: JournalPlace)? {
-        let block = JournalBlock.with(JournalLimits.halfBytesMin, &readBlock)
         let number = overlay.top + 1
-        guard let found = try file.read(number, following: overlay.link, into: block.free) else {
-            return nil
+        let found = try file.read(number, following: overlay.link) {
+            JournalBlock.with($0, &readBlock).free
         }
-        let record = UnsafeRawBufferPointer(rebasing: block.free[..<found.space])
-        block.take(found.space)
-        try JournalRecord.visitChanges(of: record) { database, entry throws(LMDBError) in
+        guard let found, let block = readBlock else { return nil }
+        block.take(found.bytes.count)
+        try JournalRecord.visitChanges(of: found.bytes) { database, entry throws(LMDBError) in
             guard options.name(ofDatabase: database) != nil else { throw JournalRecord.damaged }
             overlay.set(entry, in: database)
         }
         var place = found.place
-        place.offset += found.space
+        place.offset += found.bytes.count
         overlay.end(
             number, link: JournalLink(chain: found.hash, place: place), in: block)
-        return (record, found.place)
+        return (found.bytes, found.place)
     }
 }
 

@@ -3,16 +3,17 @@
 ///
 /// Only one thread at a time adds to it; what is there stays as it is.
 final class JournalBlock: @unchecked Sendable {  // One thread adds; what is there stays.
-    /// Room for more than a hundred small records, or some of the largest.
-    static let byteCount = 512 << 10
+    /// Room for more than a hundred small records.
+    private static let byteCountMin = 512 << 10
 
     private let bytes: UnsafeMutableRawBufferPointer
     private(set) var used = 0
 
-    /// - Parameter room: The least room.
+    /// - Parameter room: The least room. There is twice as much, because a block with less than the
+    ///   next record could take is not used any more. What is not written to takes no memory.
     init(room: Int) {
         bytes = .allocate(
-            byteCount: max(Self.byteCount, room), alignment: JournalRecord.pageBytes)
+            byteCount: max(Self.byteCountMin, 2 * room), alignment: JournalRecord.pageBytes)
     }
 
     /// A block with room, the given one if it has it.

@@ -5,9 +5,12 @@ import XXHash
 ///
 /// | offset | bytes      | content                                                    |
 /// |--------|------------|------------------------------------------------------------|
-/// | 0      | 32         | `BSTJRNL1`, id, bytes of a half, XXH64 of these            |
+/// | 0      | 32         | `BSTJRNL2`, id, bytes of a half, XXH64 of these            |
 /// | 4,096  | 4,096      | ``JournalWords``                                           |
 /// | 8,192  | 2 × a half | ``JournalRecord``                                          |
+///
+/// In a file that begins with `BSTJRNL1` no record has more than 64 KiB of changes, because earlier
+/// versions read no larger ones. It stays so as long as it is there.
 ///
 /// Plain reading, writing and locking. The halves are written once before the first record, so that
 /// a record later is a write of data only. On a full disk they serve as a reserve:
@@ -19,13 +22,16 @@ import XXHash
 /// | 8,192 + 1 MiB       | there is a reserve, but too little space for records          |
 /// | 8,192 + 2 × a half  | records may be written                                        |
 final class JournalFile: Sendable {
-    private static let magic: UInt64 = 0x314C_4E52_4A54_5342
+    private static let magic: UInt64 = 0x324C_4E52_4A54_5342
+    private static let magicOfSmallRecords: UInt64 = 0x314C_4E52_4A54_5342
     private static let headerBytes = 32
     static let recordsOffset = 8_192
 
     let path: String
     let id: UInt64
     let halfBytes: Int
+    /// The most bytes of changes of a record.
+    let changeBytesMax: Int
     /// For everything but records.
     let descriptor: Int32
     /// What is written to it is on disk when the call returns.
@@ -36,12 +42,15 @@ final class JournalFile: Sendable {
     private struct Header {
         let id: UInt64
         let halfBytes: Int
+        let hasSmallRecords: Bool
 
         init?(_ bytes: [UInt8]) {
             let hash = bytes.withUnsafeBytes {
                 Checksum.xxh64(UnsafeRawBufferPointer(rebasing: $0[..<24]))
             }
-            guard bytes[...].integer(at: 0, as: UInt64.self) == JournalFile.magic,
+            let magic = bytes[...].integer(at: 0, as: UInt64.self)
+            hasSmallRecords = magic == JournalFile.magicOfSmallRecords
+            guard magic == JournalFile.magic || hasSmallRecords,
                 bytes[...].integer(at: 24, as: UInt64.self) == hash
             else { return nil }
             id = bytes[...].integer(at: 8, as: UInt64.self)
@@ -90,6 +99,8 @@ final class JournalFile: Sendable {
         self.isReadOnly = isReadOnly
         id = header.id
         halfBytes = header.halfBytes
+        changeBytesMax =
+            header.hasSmallRecords ? 64 << 10 : header.halfBytes - JournalRecord.pageBytes
     }
 
     deinit {
@@ -210,18 +221,21 @@ extension JournalFile {
         pwrite(descriptor, &byte, 1, JournalWords.offset + JournalWords.bellOffset)
     }
 
-    /// Reads the record that follows a link into memory.
+    /// Reads the record that follows a link.
     ///
-    /// - Returns: Its place and hash, and how many bytes of `memory` it takes up; `nil` if it isn't
+    /// - Parameter room: Gives memory for at least so many bytes.
+    /// - Returns: Its place and hash, and its bytes at the beginning of that memory; `nil` if it isn't
     ///   there.
     func read(
-        _ number: UInt64, following link: JournalLink, into memory: UnsafeMutableRawBufferPointer
-    ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, space: Int)? {
+        _ number: UInt64, following link: JournalLink,
+        into room: (_ byteCount: Int) -> UnsafeMutableRawBufferPointer
+    ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
         for place in [link.place, link.place.otherHalf] {
-            guard let found = try read(at: place, into: memory) else { continue }
-            let head = JournalRecord.Head(UnsafeRawBufferPointer(memory))
-            guard head.number == number, head.previous == link.chain else { continue }
-            return (place, found.hash, found.space)
+            let head = try head(at: place)
+            guard head.number == number, head.previous == link.chain,
+                let found = try read(head, at: place, into: room)
+            else { continue }
+            return (place, found.hash, found.bytes)
         }
         return nil
     }
@@ -229,37 +243,40 @@ extension JournalFile {
     /// Whether a half has a record with a number of at least `number`: then records before it were
     /// lost.
     func hasRecord(from number: UInt64) throws(LMDBError) -> Bool {
-        let memory = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: JournalLimits.halfBytesMin, alignment: 8)
-        defer { memory.deallocate() }
+        var block: JournalBlock?
         for half in 0...1 {
             for offset in stride(from: 0, to: halfBytes, by: JournalRecord.pageBytes) {
                 let place = JournalPlace(half: half, offset: offset)
-                guard try read(at: place, into: memory) != nil else { continue }
-                let head = JournalRecord.Head(UnsafeRawBufferPointer(memory))
-                if head.number >= number { return true }
+                let head = try head(at: place)
+                guard head.number >= number else { continue }
+                let found = try read(head, at: place) { JournalBlock.with($0, &block).free }
+                if found != nil { return true }
             }
         }
         return false
     }
 
-    /// Reads the record at a place; `nil` if there is none that is whole.
+    /// What stands where the head of a record would.
+    private func head(at place: JournalPlace) throws(LMDBError) -> JournalRecord.Head {
+        let bytes = try Self.read(
+            descriptor, at: offset(of: place), count: JournalRecord.headBytes, path)
+        return bytes.withUnsafeBytes { JournalRecord.Head($0) }
+    }
+
+    /// Reads the record with a head; `nil` if there is none that is whole.
     private func read(
-        at place: JournalPlace, into memory: UnsafeMutableRawBufferPointer
-    ) throws(LMDBError) -> (hash: UInt64, space: Int)? {
-        let room = min(halfBytes - place.offset, memory.count)
-        guard room >= JournalRecord.pageBytes else { return nil }
-        let first = UnsafeMutableRawBufferPointer(rebasing: memory[..<JournalRecord.pageBytes])
-        try Self.read(descriptor, at: offset(of: place), into: first, path)
-        let changeBytes = JournalRecord.Head(UnsafeRawBufferPointer(first)).changeBytes
-        guard changeBytes > 0, JournalRecord.space(changeBytes) <= room else { return nil }
-        let space = JournalRecord.space(changeBytes)
-        let rest = UnsafeMutableRawBufferPointer(
-            rebasing: memory[JournalRecord.pageBytes..<space])
-        try Self.read(
-            descriptor, at: offset(of: place) + JournalRecord.pageBytes, into: rest, path)
-        let record = UnsafeRawBufferPointer(rebasing: memory[..<space])
-        return JournalRecord.hash(record, id: id).map { ($0, space) }
+        _ head: JournalRecord.Head, at place: JournalPlace,
+        into room: (_ byteCount: Int) -> UnsafeMutableRawBufferPointer
+    ) throws(LMDBError) -> (hash: UInt64, bytes: UnsafeRawBufferPointer)? {
+        guard (1...changeBytesMax).contains(head.changeBytes) else { return nil }
+        let space = JournalRecord.space(head.changeBytes)
+        guard place.offset + space <= halfBytes else { return nil }
+        let memory = UnsafeMutableRawBufferPointer(rebasing: room(space)[..<space])
+        try Self.read(descriptor, at: offset(of: place), into: memory, path)
+        let bytes = UnsafeRawBufferPointer(memory)
+        // A writer may have put another one there meanwhile.
+        guard JournalRecord.Head(bytes) == head else { return nil }
+        return JournalRecord.hash(bytes, id: id).map { ($0, bytes) }
     }
 
     private func offset(of place: JournalPlace) -> Int {

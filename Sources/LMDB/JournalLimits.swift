@@ -3,24 +3,29 @@ import Glibc
 /// How a journal is used. All processes that write to an environment need the same ``halfBytes``.
 package struct JournalLimits: Sendable, Hashable {
     /// A commit with more bytes of changes goes into the data file.
-    package var changeBytesMax = 64 << 10
+    package var changeBytesMax = 1 << 20
+    /// A commit with more changes goes into the data file.
+    package var changesMax = 8_192
     /// So many small commits in a row go into the data file before the journal takes them.
     package var commitsBefore = 2
     /// So many records are applied together.
     package var recordsPerApplication = 512
     /// The records are applied early if they changed so many keys.
-    package var entriesPerApplication = 4_096
+    package var entriesPerApplication = 8_192
+    /// A commit waits for the records to be applied if more keys than these changed. Each may be on a
+    /// page of its own, which LMDB holds in memory until it commits.
+    package var entriesMax = 16_384
     /// The records are applied if there was no commit for so long, once or twice.
     package var idleMilliseconds = 500
     /// The bytes of one half of the file, a multiple of 4,096; at least ``halfBytesMin``.
-    package var halfBytes = 2 << 20
+    package var halfBytes = 4 << 20
     /// The journal takes the first of many commits only with so many bytes free on the disk, because
     /// applying them needs space.
     package var freeBytesMin = 64 << 20
     /// Whether a thread of its own applies the records, or the writer thread between two commits.
     package var appliesInBackground = true
 
-    /// The smallest half: it holds the largest record.
+    /// The smallest half.
     package static let halfBytesMin = 96 << 10
 
     package init() {}

@@ -34,14 +34,15 @@ enum JournalChange: UInt8 {
 ///
 /// Records begin at whole pages, and the rest of the last page is zeros, so that no byte of a record
 /// that counts is ever written again.
+@usableFromInline
 enum JournalRecord {
     static let headBytes = 24
     static let hashBytes = 8
-    static let changeHeadBytes = 10
+    @usableFromInline static let changeHeadBytes = 10
     static let pageBytes = 4_096
 
     /// What the head says.
-    struct Head {
+    struct Head: Equatable {
         let number: UInt64
         let previous: UInt64
         let changeBytes: Int

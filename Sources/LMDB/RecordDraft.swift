@@ -2,13 +2,16 @@
 @usableFromInline
 struct RecordDraft {
     let block: JournalBlock
-    let changeBytesMax: Int
+    private let changeBytesMax: Int
+    private let changesMax: Int
     /// The bytes of changes so far.
     private(set) var count = 0
+    private var changes = 0
 
-    init(block: JournalBlock, changeBytesMax: Int) {
+    init(block: JournalBlock, changeBytesMax: Int, changesMax: Int) {
         self.block = block
         self.changeBytesMax = changeBytesMax
+        self.changesMax = changesMax
     }
 
     /// Adds a change.
@@ -19,9 +22,10 @@ struct RecordDraft {
         in database: UInt16, number: UInt64
     ) -> OverlayEntry? {
         let byteCount = JournalRecord.changeHeadBytes + key.count + value.count
-        guard value.count <= changeBytesMax, count + byteCount <= changeBytesMax else {
-            return nil
-        }
+        guard value.count <= changeBytesMax, count + byteCount <= changeBytesMax,
+            changes < changesMax
+        else { return nil }
+        changes += 1
         let start = JournalRecord.headBytes + count
         let free = UnsafeMutableRawBufferPointer(rebasing: block.free[start...].prefix(byteCount))
         guard let memory = free.baseAddress else { return nil }

@@ -48,16 +48,19 @@ struct WaitingRecords {
     private mutating func read(
         _ journal: JournalFile, behind position: JournalPosition
     ) throws(LMDBError) {
-        let memory = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: JournalLimits.halfBytesMin, alignment: 8)
-        defer { memory.deallocate() }
+        var block: JournalBlock?
+        func next(
+            _ number: UInt64, behind link: JournalLink
+        ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
+            try journal.read(number, following: link) { JournalBlock.with($0, &block).free }
+        }
         let tail = try journal.words(boot: .current).knownTail
         var number = position.number + 1
         var link = position.link
-        while let found = try journal.read(number, following: link, into: memory) {
-            records.append(Record(bytes: Array(memory[..<found.space])))
+        while let found = try next(number, behind: link) {
+            records.append(Record(bytes: Array(found.bytes)))
             link = JournalLink(chain: found.hash, place: found.place)
-            link.place.offset += found.space
+            link.place.offset += found.bytes.count
             number += 1
         }
         if let tail {
@@ -65,9 +68,7 @@ struct WaitingRecords {
             return problems.append("The file 'journal' lacks records that were committed.")
         }
         // A record that came meanwhile is no later one.
-        if try journal.hasRecord(from: number),
-            try journal.read(number, following: link, into: memory) == nil
-        {
+        if try journal.hasRecord(from: number), try next(number, behind: link) == nil {
             problems.append("A record of the file 'journal' is damaged, and later ones are not.")
         }
     }

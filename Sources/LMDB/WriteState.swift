@@ -9,7 +9,7 @@ struct WriteState {
     var draft: RecordDraft?
     /// Whether a record can't hold what is changed.
     var isTooLarge = false
-    /// The bytes of the keys and values that were written.
+    /// The bytes that a record would have for what was written.
     @usableFromInline var byteCount = 0
     /// The members of the family that the transaction sees, with those that it made.
     @usableFromInline var members = DatabaseMembers.Known()

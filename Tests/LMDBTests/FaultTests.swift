@@ -86,7 +86,9 @@ import Testing
         usesJournal: Bool
     ) throws {
         environment.close()
-        let environment = try fixture.openJournaled(usesJournal ? JournalLimits() : nil)
+        var limits = JournalLimits()
+        limits.changeBytesMax = 64 << 10
+        let environment = try fixture.openJournaled(usesJournal ? limits : nil)
         for number in 0..<10 { try environment.save(["a": "\(number)"]) }
         var (number, cut, expected) = (0, 1, try environment.entries())
         var unknown = 0

@@ -49,7 +49,11 @@ import Testing
     ) throws -> History {
         var limits = JournalLimits.eager(
             apply: Int.random(in: 1...60, using: &generator),
-            inBackground: Bool.random(using: &generator))
+            inBackground: Bool.random(using: &generator),
+            halfBytes: Int.random(in: 1...2, using: &generator) * JournalLimits.halfBytesMin)
+        limits.changeBytesMax = Bool.random(using: &generator) ? 64 << 10 : 1 << 20
+        limits.changesMax = Int.random(in: 5...40, using: &generator)
+        limits.entriesMax = Int.random(in: 5...100, using: &generator)
         limits.commitsBefore = Int.random(in: 0...3, using: &generator)
         limits.idleMilliseconds = 3
         var durability = Durability.full
@@ -142,7 +146,7 @@ import Testing
                 entries[key] = nil
                 changes.append(.delete(key))
             default:
-                // Now and then some pages of a record, or more than it takes at once.
+                // Now and then some pages of a record, or more than it takes.
                 let size = Int.random(in: 0..<160, using: &generator)
                 let bytes =
                     size == 0

@@ -3,6 +3,7 @@ import CrashStates
 import Foundation
 import Testing
 import Threading
+import XXHash
 
 @testable import LMDB
 
@@ -252,9 +253,10 @@ import Threading
     @Test func `a change that a record can't hold goes into the data file at once`() throws {
         let environment = try fixture.openJournaled(patient)
         for number in 0..<5 { try environment.save(["\(number)": "a"]) }
-        #expect(environment.waitingRecords > 0)
-        let large = String(repeating: "x", count: 100_000)
-        try environment.save(["large": large])
+        let waiting = environment.waitingRecords
+        try environment.save(["large": String(repeating: "x", count: 1_048_560)])
+        #expect(environment.waitingRecords == waiting + 1)
+        try environment.save(["large": String(repeating: "x", count: 1_048_570)])
         #expect(environment.waitingRecords == 0)
         #expect(try environment.entries().count == 6)
         try environment.save(["b": "c"])
@@ -276,6 +278,93 @@ import Threading
         #expect(environment.waitingRecords == 1)
         try environment.save(["a": String(repeating: "x", count: 990)])
         #expect(environment.waitingRecords == 0)
+    }
+
+    @Test func `a commit of too many changes goes into the data file`() throws {
+        var limits = patient
+        limits.changesMax = 10
+        let environment = try fixture.openJournaled(limits)
+        try environment.save(["a": "b"])
+        func some(_ count: Int) -> [String: String] {
+            Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", "c") })
+        }
+        try environment.save(some(10))
+        #expect(environment.waitingRecords == 1)
+        try environment.save(some(11))
+        #expect(environment.waitingRecords == 0)
+        #expect(try environment.entries().count == 12)
+    }
+
+    @Test func `a commit waits until not too many changed keys wait`() throws {
+        var limits = patient
+        limits.entriesMax = 20
+        let environment = try fixture.openJournaled(limits)
+        for number in 0..<200 {
+            try environment.save(["\(number)": "a", "again": "\(number)"])
+            #expect(environment.waitingRecords <= 20)
+        }
+        #expect(environment.waitingRecords > 0)
+        #expect(try environment.entries().count == 201)
+        // One key that changes again and again is one.
+        try environment.applyJournal()
+        for number in 0..<50 { try environment.save(["again": "\(number)"]) }
+        #expect(environment.waitingRecords == 50)
+    }
+
+    @Test func `an environment goes on with a journal of small records, and adds no larger ones`()
+        throws
+    {
+        let original = try fixture.openJournaled(patient)
+        for number in 0..<10 { try original.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        try Self.makeOlder(path + "/journal")
+        let environment = try fixture.openJournaled(patient, at: path)
+        #expect(try environment.entries().count == 10)
+        let waiting = environment.waitingRecords
+        #expect(waiting > 5)
+        try environment.save(["b": String(repeating: "x", count: 65_000)])
+        #expect(environment.waitingRecords == waiting + 1)
+        for _ in 0..<5 {
+            try environment.save(["b": String(repeating: "x", count: 66_000)])
+            #expect(environment.waitingRecords == 0)
+        }
+        try environment.save(["b": "c"])
+        #expect(environment.waitingRecords == 1)
+    }
+
+    @Test func `of a record of many pages a power cut leaves all or nothing`() throws {
+        let environment = try fixture.openJournaled(patient) { $0.boot = BootID(testing: 1) }
+        try environment.save(["a": "before", "b": "before"])
+        let count = 300_000
+        try environment.save(["a": String(repeating: "x", count: count), "b": "after"])
+        #expect(environment.waitingRecords == 1)
+        for page in stride(from: 0, through: count / 4_096, by: 7) {
+            let path = try fixture.copyAsKilled(to: "cut at \(page)")
+            let file = try FileHandle(forUpdating: URL(filePath: path + "/journal"))
+            try file.seek(toOffset: UInt64(8_192 + 4_096 * page))
+            try file.write(contentsOf: Data(count: 4_096))
+            try file.close()
+            let found = try fixture.openJournaled(patient, at: path) {
+                $0.boot = BootID(testing: 2)
+            }
+            #expect(try found.entries() == ["a": "before", "b": "before"])
+        }
+        let whole = try fixture.openJournaled(patient, at: try fixture.copyAsKilled()) {
+            $0.boot = BootID(testing: 2)
+        }
+        #expect(try whole.entries()["b"] == "after")
+        #expect(try whole.entries()["a"]?.count == count)
+    }
+
+    /// Makes a journal one of those that earlier versions wrote.
+    private static func makeOlder(_ path: String) throws {
+        let url = URL(filePath: path)
+        var bytes = try Data(contentsOf: url)
+        #expect(bytes.prefix(8) == Data("BSTJRNL2".utf8))
+        bytes.replaceSubrange(0..<8, with: Data("BSTJRNL1".utf8))
+        let hash = Array(bytes[..<24]).withUnsafeBytes { Checksum.xxh64($0) }
+        withUnsafeBytes(of: hash.littleEndian) { bytes.replaceSubrange(24..<32, with: $0) }
+        try bytes.write(to: url)
     }
 
     @Test func `lone commits don't begin a journal`() throws {
