@@ -192,7 +192,8 @@ final class BackstitchEngine: Engine {
         return census
     }
 
-    func settle() {}
+    /// The journal is applied when there was no commit for half a second, once or twice.
+    func settle() { Thread.sleep(forTimeInterval: 1.5) }
 
     func close() {
         storeOnTwo.close()
