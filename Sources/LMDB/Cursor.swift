@@ -71,12 +71,7 @@ package struct Cursor: ~Copyable {
     }
 
     /// Has the processor fetch the beginning of the value, without waiting for it.
-    @inlinable @inline(__always) package func prefetchValue() {
-        let value = value
-        for offset in stride(from: 0, to: min(value.count, 192), by: 64) {
-            cache_prefetch(value.baseAddress?.advanced(by: offset))
-        }
-    }
+    @inlinable @inline(__always) package func prefetchValue() { value.prefetch(192) }
 
     /// Goes to the first entry.
     @inlinable package mutating func first() throws(LMDBError) -> Bool {
@@ -140,5 +135,16 @@ package struct Cursor: ~Copyable {
         place = gap
         if status == MDB_NOTFOUND { return false }
         throw access.failed(status, "move a cursor")
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Has the processor fetch the beginning, without waiting for it.
+    ///
+    /// - Parameter byteCount: The most bytes that are worth it.
+    @inlinable @inline(__always) package func prefetch(_ byteCount: Int) {
+        for offset in stride(from: 0, to: Swift.min(count, byteCount), by: 64) {
+            cache_prefetch(baseAddress?.advanced(by: offset))
+        }
     }
 }

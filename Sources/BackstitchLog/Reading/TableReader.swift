@@ -63,6 +63,8 @@ package struct TableReader {
         guard !keyBytes.isEmpty, let rows = access.rows(of: entity),
             let bytes = try access.get(keyBytes, in: rows)
         else { return nil }
+        // What is read of a row depends on its beginning, and would be fetched line by line.
+        bytes.prefetch(384)
         guard let row = RowView(bytes), !checksRows || row.isIntact(of: entity, keyBytes)
         else { throw Self.damagedRow }
         return row
