@@ -51,7 +51,11 @@ struct WaitingRecords {
         let memory = UnsafeMutableRawBufferPointer.allocate(
             byteCount: JournalLimits.halfBytesMin, alignment: 8)
         defer { memory.deallocate() }
-        let tail = try journal.words(boot: .current).knownTail
+        let words = try journal.words(boot: .current)
+        if position.isAhead(of: words) {
+            problems.append("The file 'journal' is older than the data file, and may lack records.")
+        }
+        let tail = words.knownTail
         var number = position.number + 1
         var link = position.link
         while let found = try journal.read(number, following: link, into: memory) {
