@@ -108,6 +108,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--folder")
     wanted = parser.parse_args()
+    wanted.bench = os.path.abspath(wanted.bench)
     print("| what waits | transactions × operations | median | worst |")
     print("|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory(dir=wanted.folder) as folder:
