@@ -23,7 +23,7 @@ extension Journal {
     }
 
     /// What a record would follow; `nil` if there is to be none.
-    private func overlay(behind position: JournalPosition, _ fit: Fit) -> Overlay? {
+    private func overlay(behind position: JournalPosition, _ fit: JournalFit) -> Overlay? {
         // The data file has to say that records may follow before one does.
         guard position.mayHaveRecords else { return nil }
         if case .lacks(let overlay) = fit { return overlay }
@@ -173,7 +173,7 @@ extension Journal {
     }
 
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.
-    func fitLast(_ position: JournalPosition) throws(LMDBError) -> Fit {
+    func fitLast(_ position: JournalPosition) throws(LMDBError) -> JournalFit {
         let fit = try fit(position)
         if case .stale = fit { throw .journalGap(file.path) }
         return fit

@@ -4,23 +4,16 @@ import Threading
 
 /// Knowing the records that wait, whoever wrote them.
 extension Journal {
-    /// What a snapshot lacks to be the last state.
-    enum Fit {
-        /// Nothing.
-        case complete
-        /// The changes of records.
-        case lacks(Overlay)
-        /// The snapshot is older than the overlay: begin another one.
-        case stale
-    }
-
     /// Tells what a snapshot lacks.
     ///
     /// The snapshot is there before the tail is looked at, so that no commit between the two is missed.
-    func fit(_ position: JournalPosition) throws(LMDBError) -> Fit {
+    func fit(_ position: JournalPosition) throws(LMDBError) -> JournalFit {
         // After a restart of the system a reader has only the records to go by.
         let tail = words.isCurrent ? words.tail : .max
-        if tail <= position.number { return .complete }
+        if tail <= position.number {
+            guard !position.isAhead(of: words) else { throw .olderJournal(file.path) }
+            return .complete
+        }
         return try monitor.inside { () throws(LMDBError) in
             guard let overlay = try follow(position, to: tail) else { return .stale }
             return overlay.top <= position.number ? .complete : .lacks(overlay)
@@ -41,7 +34,11 @@ extension Journal {
         known = nil
         defer { known = overlay.isEmpty ? nil : overlay }
         while overlay.top < tail {
-            guard try read(into: &overlay) != nil else { return tail == .max ? overlay : nil }
+            if try read(into: &overlay) != nil { continue }
+            guard tail == .max else { return nil }
+            if try end.isReached(by: overlay.top, in: file) { break }
+            // A record that came meanwhile is no later one.
+            guard try read(into: &overlay) != nil else { return nil }
         }
         return overlay
     }
@@ -127,7 +124,8 @@ extension Journal {
     }
 
     /// Renews the writer thread's snapshot and finds out what it lacks, which isn't stale.
-    func renewFittingSnapshot() throws(LMDBError) -> (UnsafeMutablePointer<ReaderSlot>, Fit) {
+    func renewFittingSnapshot() throws(LMDBError) -> (UnsafeMutablePointer<ReaderSlot>, JournalFit)
+    {
         var last: UInt64?
         while true {
             let slot = try renewSnapshot()

@@ -41,6 +41,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let monitor = Monitor()
     /// The records that wait, as far as this process knows them; `nil` if it knows of none.
     var known: Overlay?
+    /// Behind the monitor.
+    var end = JournalEnd()
     /// Where records are read to; behind the monitor.
     var readBlock: JournalBlock?
     /// Where records of this process are made; the writer thread's.
@@ -122,9 +124,19 @@ extension LMDBError {
         LMDBError(
             .damaged,
             """
-            '\(path)' belongs to another data file than the one beside it, whose last commits are \
-            in a journal that is missing. Put the right one back, or restore the folder from a \
-            backup.
+            The last commits of the data file are in a journal that is missing: '\(path)' is not there, \
+            or belongs to another data file. Put the right one back, restore the folder from a backup, \
+            or run 'backstitch doctor' on it.
+            """)
+    }
+
+    /// A journal that knows less than the data file.
+    static func olderJournal(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' is older than the data file beside it, whose last commits may be in a newer one. Put \
+            that back, restore the folder from a backup, or run 'backstitch doctor' on it.
             """)
     }
 
@@ -135,7 +147,7 @@ extension LMDBError {
             """
             '\(path)' lacks a record that was committed after the last one in the data file. If you \
             put an older data.mdb in place on purpose, delete the file 'journal'; otherwise restore \
-            the folder from a backup.
+            the folder from a backup, or run 'backstitch doctor' on it.
             """)
     }
 }

@@ -48,6 +48,8 @@ struct JournalPosition: Hashable {
     static let byteCount = 41
 
     var number: UInt64
+    /// How many of these are commits that don't know of the journal, behind the last one that does.
+    private(set) var plainCommits: UInt64 = 0
     let journal: UInt64
     var link: JournalLink
     var mayHaveRecords: Bool
@@ -60,7 +62,8 @@ struct JournalPosition: Hashable {
         guard let place = JournalPlace(packed: bytes.number(at: 32)) else { return nil }
         // A commit that doesn't know of the journal counts as one. A compact copy of a data file
         // counts its transactions anew.
-        number = bytes.number(at: 0) &+ (transaction > written ? transaction - written : 0)
+        plainCommits = transaction > written ? transaction - written : 0
+        number = bytes.number(at: 0) &+ plainCommits
         journal = bytes.number(at: 16)
         link = JournalLink(chain: bytes.number(at: 24), place: place)
         mayHaveRecords = bytes[40] & 1 != 0
@@ -81,11 +84,19 @@ struct JournalPosition: Hashable {
     func following(number: UInt64, after last: JournalLink, salt: UInt64) -> JournalPosition {
         var next = self
         next.number = number
+        next.plainCommits = 0
         let chain = withUnsafeBytes(of: (last.chain, number, salt)) {
             Checksum.xxh64($0, seed: journal)
         }
         next.link = JournalLink(chain: chain, place: last.place)
         return next
+    }
+
+    /// Whether the words are from before the state, so that records behind it may be missing. They may
+    /// be behind while a commit is under way, or was when its process died.
+    func isAhead(of words: borrowing JournalWords) -> Bool {
+        mayHaveRecords && words.isCurrent && !words.isCommitting
+            && words.tail < number &- plainCommits
     }
 
     /// The position in a transaction of LMDB; `nil` if there is none.

@@ -54,7 +54,11 @@ struct WaitingRecords {
         ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
             try journal.read(number, following: link) { JournalBlock.with($0, &block).free }
         }
-        let tail = try journal.words(boot: .current).knownTail
+        let words = try journal.words(boot: .current)
+        if position.isAhead(of: words) {
+            problems.append("The file 'journal' is older than the data file, and may lack records.")
+        }
+        let tail = words.knownTail
         var number = position.number + 1
         var link = position.link
         while let found = try next(number, behind: link) {

@@ -86,6 +86,29 @@ import XXHash
     }
 
     @Test(arguments: [false, true])
+    func `a journal from before the last commits of the data file is refused`(
+        isReadOnly: Bool
+    ) throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<9 { try environment.save(["\(number)": "a"]) }
+        let older = try fixture.copyAsKilled(to: "older")
+        for number in 0..<9 { try environment.save(["\(number)": "b"]) }
+        try environment.applyJournal()
+        try environment.save(["0": "c"])
+        let path = try fixture.copyAsKilled()
+        let files = FileManager.default
+        try files.removeItem(atPath: path + "/journal")
+        try files.copyItem(atPath: older + "/journal", toPath: path + "/journal")
+        let found = try EnvironmentFiles(at: path).inspect(names: ["one", "two"]) { _ in }
+        #expect(!found.isSound)
+        let opened = code {
+            let next = try fixture.openJournaled(patient, at: path) { $0.isReadOnly = isReadOnly }
+            _ = try next.entries()
+        }
+        #expect(opened == .damaged)
+    }
+
+    @Test(arguments: [false, true])
     func `records that wait are there for the next who opens`(isReadOnly: Bool) throws {
         let environment = try fixture.openJournaled(patient)
         for number in 0..<30 { try environment.save(["\(number % 9)": "\(number)"]) }
@@ -704,7 +727,8 @@ extension JournalTests {
         #expect(try environment.entries().count == saved + 2)
     }
 
-    @Test func `a record that was lost is damage, and no end of the commits`() throws {
+    @Test(arguments: [false, true])
+    func `a record that was lost is damage, and no end of the commits`(isReadOnly: Bool) throws {
         let environment = try fixture.openJournaled(patient) { $0.boot = BootID(testing: 1) }
         for number in 0..<9 { try environment.save(["\(number)": "a"]) }
         let path = try fixture.copyAsKilled()
@@ -712,11 +736,14 @@ extension JournalTests {
         try file.seek(toOffset: 8_192 + 3 * 4_096 + 30)
         try file.write(contentsOf: [77, 77, 77])
         try file.close()
-        #expect(
-            code {
-                _ = try fixture.openJournaled(patient, at: path) { $0.boot = BootID(testing: 2) }
+        let opened = code {
+            let next = try fixture.openJournaled(patient, at: path) {
+                $0.boot = BootID(testing: 2)
+                $0.isReadOnly = isReadOnly
             }
-                == .damaged)
+            _ = try next.entries()
+        }
+        #expect(opened == .damaged)
     }
 }
 

@@ -11,6 +11,14 @@ enum Bench {
                 try await CompareCommand.run(CompareCommand.options(&arguments))
             case "engine":
                 try await EngineCommand.run(EngineCommand.options(&arguments))
+            case SavesCommand.name:
+                try SavesCommand.run(SavesCommand.options(&arguments))
+            case SpaceCommand.name:
+                try await SpaceCommand.run(SpaceCommand.options(&arguments))
+            case CrashCommands.saveAndWait:
+                try CrashCommands.saveAndWait(&arguments)
+            case CrashCommands.timeToOpen:
+                try CrashCommands.timeToOpen(&arguments)
             case SaveTimesCommand.name:
                 try await SaveTimesCommand.run(&arguments)
             case nil, "help", "--help", "-h":
@@ -26,10 +34,14 @@ enum Bench {
     }
 
     private static let help = """
-        usage: backstitch-bench compare|engine [options]
+        usage: backstitch-bench compare|engine|saves|space [options]
 
         \(CompareCommand.help)
 
         \(EngineCommand.help)
+
+        \(SavesCommand.help)
+
+        \(SpaceCommand.help)
         """
 }

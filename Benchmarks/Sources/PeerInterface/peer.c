@@ -1,5 +1,8 @@
+#define _GNU_SOURCE  // For syncfs.
+
 #include "peer.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -8,6 +11,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 static _Thread_local char message[512];
 
@@ -36,6 +40,14 @@ bool peer_is_in_memory(const char *path) {
     struct statfs status;
     // The numbers of tmpfs and ramfs in statfs(2).
     return statfs(path, &status) == 0 && (status.f_type == 0x01021994 || status.f_type == 0x858458f6);
+}
+
+int peer_sync_file_system(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return peer_fail("%s can't be opened", path);
+    int status = syncfs(descriptor);
+    close(descriptor);
+    return status == 0 ? 0 : peer_fail("%s can't be synced", path);
 }
 
 // MARK: Buffers and rows

@@ -59,13 +59,16 @@ final class BackstitchEngine: Engine {
         return peer_nanoseconds() - start
     }
 
-    func update(_ positions: Range<Int>) throws {
+    func update(_ positions: Range<Int>) throws { try update(positions, adding: 0) }
+
+    /// As ``update(_:)``, with so much more in each balance.
+    func update(_ positions: Range<Int>, adding amount: Double) throws {
         let (contacts, data) = (set.contacts, set.data)
         try store.write { tx in
             for position in positions {
                 let id = contacts[data.updateOrder[position]].id
                 guard var contact = try tx.find(Contact.self, id) else { throw Self.missing }
-                contact.balance = data.updates[position].balance
+                contact.balance = data.updates[position].balance + amount
                 try tx.save(contact)
             }
         }
@@ -172,6 +175,12 @@ final class BackstitchEngine: Engine {
     }
 
     func compact() async throws -> Bool {
+        try await push()
+        return try await compactPushed()
+    }
+
+    /// Lets a service take all changes.
+    func push() async throws {
         let engine = SyncEngine(
             store: store, service: SimulatedCloud().connection(device: "a"),
             configuration: SyncConfiguration(zoneName: "Contacts", syncOnSave: false))
@@ -179,7 +188,11 @@ final class BackstitchEngine: Engine {
         guard try store.info().outbox.pendingRecords == 0 else {
             throw EngineFailure(description: "a contact was not pushed")
         }
-        return try await store.compact(.keepUnsyncedOnly).isComplete
+    }
+
+    /// Forgets the changes that a service took, and makes the files small.
+    func compactPushed() async throws -> Bool {
+        try await store.compact(.keepUnsyncedOnly).isComplete
     }
 
     func census() throws -> Census {

@@ -120,6 +120,9 @@ uint64_t peer_heap_bytes(void);
 /// Whether a folder is on a file system that is kept in memory.
 bool peer_is_in_memory(const char *path);
 
+/// Writes down all that the file system of a folder still has in memory.
+int peer_sync_file_system(const char *path);
+
 /// Makes room for `count` more bytes.
 int peer_buffer_reserve(peer_buffer *buffer, size_t count);
 
