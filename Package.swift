@@ -277,7 +277,7 @@ let strictness: [SwiftSetting] =
 // Modules in which each use of memory without checks says `unsafe`.
 let checked: Set = [
     "Backstitch", "BackstitchCLI", "BackstitchCore", "BackstitchDemo", "BackstitchHubBucket",
-    "BackstitchHubCore", "BackstitchHubPostgreSQL", "BackstitchMacroExpansion",
+    "BackstitchHubCore", "BackstitchHubPostgreSQL", "BackstitchLog", "BackstitchMacroExpansion",
     "BackstitchMacros", "BackstitchRepair", "BackstitchService", "BackstitchSimulation",
     "BackstitchStore", "BackstitchStudio", "BackstitchSync", "BackstitchTesting",
     "BackstitchViews", "CloudKitRecordService", "CloudKitWire", "Terminal", "XXHash",
