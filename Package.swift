@@ -276,11 +276,11 @@ let strictness: [SwiftSetting] =
 
 // Modules in which each use of memory without checks says `unsafe`.
 let checked: Set = [
-    "Backstitch", "BackstitchCLI", "BackstitchDemo", "BackstitchHubBucket", "BackstitchHubCore",
-    "BackstitchHubPostgreSQL", "BackstitchMacroExpansion", "BackstitchMacros", "BackstitchRepair",
-    "BackstitchService", "BackstitchSimulation", "BackstitchStore", "BackstitchStudio",
-    "BackstitchSync", "BackstitchTesting", "BackstitchViews", "CloudKitRecordService",
-    "CloudKitWire", "Terminal", "XXHash",
+    "Backstitch", "BackstitchCLI", "BackstitchCore", "BackstitchDemo", "BackstitchHubBucket",
+    "BackstitchHubCore", "BackstitchHubPostgreSQL", "BackstitchLog", "BackstitchMacroExpansion",
+    "BackstitchMacros", "BackstitchRepair", "BackstitchService", "BackstitchSimulation",
+    "BackstitchStore", "BackstitchStudio", "BackstitchSync", "BackstitchTesting",
+    "BackstitchViews", "CloudKitRecordService", "CloudKitWire", "Terminal", "XXHash",
 ]
 
 for target in package.targets where target.type != .system {

@@ -29,7 +29,7 @@ package enum LiveValues {
     /// The wall clock, in milliseconds since 1970.
     package static func milliseconds() -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
@@ -52,11 +52,11 @@ package enum LiveValues {
 
     /// Draws random numbers; the system's generator would call the kernel for each.
     private static func fill(_ draws: inout [UInt64]) {
-        let isFilled = draws.withUnsafeMutableBytes { bytes in
+        let isFilled = unsafe draws.withUnsafeMutableBytes { bytes in
             stride(from: 0, to: bytes.count, by: entropyBytesMax).allSatisfy { start in
                 let end = min(start + entropyBytesMax, bytes.count)
-                let part = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end])
-                return getentropy(part.baseAddress, part.count) == 0
+                let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end])
+                return unsafe getentropy(part.baseAddress, part.count) == 0
             }
         }
         if isFilled { return }

@@ -71,7 +71,7 @@ package struct Cursor: ~Copyable {
     }
 
     /// Has the processor fetch the beginning of the value, without waiting for it.
-    @inlinable @inline(__always) package func prefetchValue() { value.prefetch(192) }
+    @inlinable @inline(__always) package func prefetchValue() { value.prefetched(192) }
 
     /// Goes to the first entry.
     @inlinable package mutating func first() throws(LMDBError) -> Bool {
@@ -139,12 +139,15 @@ package struct Cursor: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Has the processor fetch the beginning, without waiting for it.
+    /// The same bytes, whose beginning the processor is to fetch without anybody waiting for it: where
+    /// what is read next depends on what stands before it, it would fetch one line after the other.
     ///
     /// - Parameter byteCount: The most bytes that are worth it.
-    @inlinable @inline(__always) package func prefetch(_ byteCount: Int) {
+    @discardableResult
+    @inlinable @inline(__always) package func prefetched(_ byteCount: Int) -> Self {
         for offset in stride(from: 0, to: Swift.min(count, byteCount), by: 64) {
             cache_prefetch(baseAddress?.advanced(by: offset))
         }
+        return self
     }
 }

@@ -25,6 +25,17 @@ package enum Checksum {
         (accumulator ^ round(0, lane)) &* prime1 &+ prime4
     }
 
+    /// The hash of the bytes of an array.
+    package static func xxh64(_ bytes: [UInt8], seed: UInt64 = 0) -> UInt64 {
+        unsafe bytes.withUnsafeBytes { unsafe xxh64($0, seed: seed) }
+    }
+
+    /// The hash of a text in UTF-8.
+    package static func xxh64(_ text: String, seed: UInt64 = 0) -> UInt64 {
+        var text = text
+        return text.withUTF8 { unsafe xxh64(UnsafeRawBufferPointer($0), seed: seed) }
+    }
+
     /// The hash of `bytes`, some 10 ns and 0.1 ns a byte.
     package static func xxh64(_ bytes: UnsafeRawBufferPointer, seed: UInt64 = 0) -> UInt64 {
         var offset = 0

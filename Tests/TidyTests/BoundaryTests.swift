@@ -92,7 +92,7 @@ import Testing
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
         "BackstitchCore/Hashing",
         "BackstitchCore/Identity", "BackstitchCore/JSON",
-        "BackstitchCore/Log", "BackstitchCore/Merge", "BackstitchCore/Query",
+        "BackstitchCore/Log", "BackstitchCore/Query",
         "BackstitchCore/Salvage", "BackstitchCore/Schema", "BackstitchCore/Service",
         "BackstitchCore/Values", "BackstitchDemo", "BackstitchHub/Folder", "BackstitchHub/Server",
         "BackstitchHubCore/Calls", "BackstitchHubCore/Records", "BackstitchHubCore/Requests",

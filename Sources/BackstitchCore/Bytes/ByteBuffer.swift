@@ -1,6 +1,7 @@
 import Glibc
 
 /// A growing buffer of raw bytes that is used again and again, so that encoding allocates nothing.
+@safe
 public struct ByteBuffer: ~Copyable {
     @usableFromInline package internal(set) var base: UnsafeMutableRawPointer
     @usableFromInline package internal(set) var count = 0
@@ -10,15 +11,21 @@ public struct ByteBuffer: ~Copyable {
     @inlinable
     package init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
-        base = .allocate(byteCount: self.capacity, alignment: 16)
+        unsafe base = .allocate(byteCount: self.capacity, alignment: 16)
     }
 
     @inlinable
-    deinit { base.deallocate() }
+    deinit { unsafe base.deallocate() }
 
     /// The bytes so far; valid until the buffer changes.
     @inlinable
-    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+    package var bytes: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// The bytes so far, copied.
+    @inlinable
+    package var array: [UInt8] { unsafe Array(bytes) }
 
     /// Forgets the bytes and keeps the room.
     @inlinable
@@ -37,47 +44,54 @@ public struct ByteBuffer: ~Copyable {
         let needed = count + more
         if needed > capacity { grow(to: needed) }
         defer { count = needed }
-        return base + count
+        return unsafe base + count
     }
 
     @usableFromInline
     mutating func grow(to needed: Int) {
         let larger = max(needed, capacity * 2)
         let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
-        moved.copyMemory(from: base, byteCount: count)
-        base.deallocate()
-        base = moved
+        unsafe moved.copyMemory(from: base, byteCount: count)
+        unsafe base.deallocate()
+        unsafe base = moved
         capacity = larger
     }
 
     @inlinable
     package mutating func append(_ byte: UInt8) {
-        extend(by: 1).storeBytes(of: byte, as: UInt8.self)
+        unsafe extend(by: 1).storeBytes(of: byte, as: UInt8.self)
     }
 
     /// Appends an integer in little-endian order.
     @inlinable
     package mutating func append<Number: FixedWidthInteger & BitwiseCopyable>(little value: Number)
     {
-        extend(by: MemoryLayout<Number>.size).storeBytes(of: value.littleEndian, as: Number.self)
+        unsafe extend(by: MemoryLayout<Number>.size).storeBytes(
+            of: value.littleEndian, as: Number.self)
     }
 
     /// Appends an integer in big-endian order, which sorts as bytes.
     @inlinable
     package mutating func append<Number: FixedWidthInteger & BitwiseCopyable>(big value: Number) {
-        extend(by: MemoryLayout<Number>.size).storeBytes(of: value.bigEndian, as: Number.self)
+        unsafe extend(by: MemoryLayout<Number>.size).storeBytes(
+            of: value.bigEndian, as: Number.self)
     }
 
     @inlinable
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, bytes.count > 0 else { return }
-        extend(by: bytes.count).copyMemory(from: start, byteCount: bytes.count)
+        unsafe extend(by: bytes.count).copyMemory(from: start, byteCount: bytes.count)
+    }
+
+    @inlinable
+    package mutating func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
     @inlinable
     package mutating func append(utf8 text: String) {
         var text = text
-        text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+        text.withUTF8 { unsafe append(UnsafeRawBufferPointer($0)) }
     }
 
     /// Overwrites an integer that was appended before, in little-endian order.
@@ -86,7 +100,7 @@ public struct ByteBuffer: ~Copyable {
         little value: Number, at offset: Int
     ) {
         precondition(offset + MemoryLayout<Number>.size <= count, "The store lies past the end.")
-        base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: Number.self)
+        unsafe base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: Number.self)
     }
 }
 
@@ -96,19 +110,24 @@ extension UnsafeRawBufferPointer {
     package func little<Number: FixedWidthInteger & BitwiseCopyable>(
         _ type: Number.Type, at offset: Int
     ) -> Number {
-        Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
+        unsafe Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
     }
 
     /// The bytes of a range, as a buffer of their own; the caller has checked the range.
     @inlinable @inline(__always)
     package func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: self[range])
+        unsafe UnsafeRawBufferPointer(rebasing: self[range])
     }
 
     /// Whether two runs of bytes are the same.
     package func holdsSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let base = baseAddress, let otherBase = other.baseAddress else { return count == 0 }
-        return memcmp(base, otherBase, count) == 0
+        return unsafe memcmp(base, otherBase, count) == 0
+    }
+
+    /// Whether an array holds the same bytes.
+    package func holdsSameBytes(as other: [UInt8]) -> Bool {
+        unsafe other.withUnsafeBytes { unsafe holdsSameBytes(as: $0) }
     }
 }

@@ -2,16 +2,16 @@ extension String {
     /// The text that bytes spell; nil if they are not UTF-8.
     @usableFromInline
     package init?(utf8 bytes: UnsafeRawBufferPointer) {
-        guard let isASCII = bytes.isASCIIText else { return nil }
-        let units = bytes.assumingMemoryBound(to: UInt8.self).span
-        self.init(copying: UTF8Span(unchecked: units, isKnownASCII: isASCII))
+        guard let isASCII = unsafe bytes.isASCIIText else { return nil }
+        let units = unsafe bytes.assumingMemoryBound(to: UInt8.self).span
+        unsafe self.init(copying: UTF8Span(unchecked: units, isKnownASCII: isASCII))
     }
 
     /// The text that stored bytes spell. Stored text was checked when it was written, so a damaged byte
     /// is repaired, not trusted.
     @usableFromInline
     package init(stored bytes: UnsafeRawBufferPointer) {
-        self = String(utf8: bytes) ?? String(decoding: bytes, as: UTF8.self)
+        self = unsafe String(utf8: bytes) ?? String(decoding: bytes, as: UTF8.self)
     }
 }
 
@@ -25,15 +25,15 @@ extension UnsafeRawBufferPointer {
         var at = 0
         while at < count {
             if at + 8 <= count {
-                let others = little(UInt64.self, at: at) & 0x8080_8080_8080_8080
+                let others = unsafe little(UInt64.self, at: at) & 0x8080_8080_8080_8080
                 at += others.trailingZeroBitCount / 8
                 if others == 0 { continue }
-            } else if self[at] < 0x80 {
+            } else if unsafe self[at] < 0x80 {
                 at += 1
                 continue
             }
             isASCII = false
-            guard let length = lengthOfCharacter(beyondASCIIAt: at) else { return nil }
+            guard let length = unsafe lengthOfCharacter(beyondASCIIAt: at) else { return nil }
             at += length
         }
         return isASCII
@@ -43,13 +43,13 @@ extension UnsafeRawBufferPointer {
     package func lengthOfCharacter(beyondASCIIAt offset: Int) -> Int? {
         func length(_ count: Int, second: ClosedRange<UInt8> = 0x80...0xBF) -> Int? {
             let isWhole =
-                offset + count <= self.count && second.contains(self[offset + 1])
+                unsafe offset + count <= self.count && second.contains(self[offset + 1])
                 && (count < 3 || self[offset + 2] & 0xC0 == 0x80)
                 && (count < 4 || self[offset + 3] & 0xC0 == 0x80)
             return isWhole ? count : nil
         }
         // The shortest form only, no half of a pair, and nothing behind U+10FFFF.
-        return switch self[offset] {
+        return switch unsafe self[offset] {
         case 0xC2...0xDF: length(2)
         case 0xE0: length(3, second: 0xA0...0xBF)
         case 0xED: length(3, second: 0x80...0x9F)

@@ -43,19 +43,19 @@ package struct SHA256 {
         var start = 0
         if !rest.isEmpty {
             start = min(Self.blockByteCount - rest.count, bytes.count)
-            rest.append(contentsOf: bytes[..<start])
+            unsafe rest.append(contentsOf: bytes[..<start])
             guard rest.count == Self.blockByteCount else { return }
-            rest.withUnsafeBytes { Self.mix($0, into: &state) }
+            unsafe rest.withUnsafeBytes { unsafe Self.mix($0, into: &state) }
             rest.removeAll(keepingCapacity: true)
         }
         let whole = (bytes.count - start) / Self.blockByteCount * Self.blockByteCount
-        if whole > 0 { Self.mix(bytes.part(start..<(start + whole)), into: &state) }
-        rest.append(contentsOf: bytes[(start + whole)...])
+        if whole > 0 { unsafe Self.mix(bytes.part(start..<(start + whole)), into: &state) }
+        unsafe rest.append(contentsOf: bytes[(start + whole)...])
     }
 
     /// Takes the next part of the content.
     package mutating func update(_ part: some ContiguousBytes) {
-        part.withUnsafeBytes { update($0) }
+        unsafe part.withUnsafeBytes { unsafe update($0) }
     }
 
     /// The 32 bytes of the hash of what came.
@@ -63,7 +63,7 @@ package struct SHA256 {
         var padded = rest + [0x80]
         padded += Array(repeating: 0, count: (120 - padded.count % 64) % 64)
         padded += (byteCount * 8).bigEndianBytes
-        padded.withUnsafeBytes { Self.mix($0, into: &state) }
+        unsafe padded.withUnsafeBytes { unsafe Self.mix($0, into: &state) }
         return state.flatMap { $0.bigEndianBytes }
     }
 
@@ -75,18 +75,18 @@ package struct SHA256 {
     /// The 32 bytes of the hash.
     package static func hash(of message: [UInt8]) -> [UInt8] {
         var hash = SHA256()
-        message.withUnsafeBytes { hash.update($0) }
+        unsafe message.withUnsafeBytes { unsafe hash.update($0) }
         return hash.finish()
     }
 
     /// Mixes whole blocks into the state.
     private static func mix(_ blocks: UnsafeRawBufferPointer, into state: inout [UInt32]) {
-        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in
-            constants.withUnsafeBufferPointer { constants in
-                state.withUnsafeMutableBufferPointer { state in
+        unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in
+            unsafe constants.withUnsafeBufferPointer { constants in
+                unsafe state.withUnsafeMutableBufferPointer { state in
                     var at = 0
                     while at < blocks.count {
-                        mix(blocks, at: at, words, constants, state)
+                        unsafe mix(blocks, at: at, words, constants, state)
                         at += blockByteCount
                     }
                 }
@@ -101,27 +101,27 @@ package struct SHA256 {
     ) {
         var index = 0
         while index < 16 {
-            words[index] = UInt32(
+            unsafe words[index] = UInt32(
                 bigEndian: blocks.loadUnaligned(
                     fromByteOffset: start + index * 4, as: UInt32.self))
             index += 1
         }
         while index < 64 {
-            let (early, late) = (words[index &- 15], words[index &- 2])
+            let (early, late) = unsafe (words[index &- 15], words[index &- 2])
             let low =
                 (early &>> 7 | early &<< 25) ^ (early &>> 18 | early &<< 14) ^ (early &>> 3)
             let high =
                 (late &>> 17 | late &<< 15) ^ (late &>> 19 | late &<< 13) ^ (late &>> 10)
-            words[index] = words[index &- 16] &+ low &+ words[index &- 7] &+ high
+            unsafe words[index] = words[index &- 16] &+ low &+ words[index &- 7] &+ high
             index += 1
         }
-        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = unsafe (state[4], state[5], state[6], state[7])
         index = 0
         while index < 64 {
             let high =
                 (e &>> 6 | e &<< 26) ^ (e &>> 11 | e &<< 21) ^ (e &>> 25 | e &<< 7)
-            let first = h &+ high &+ ((e & f) ^ (~e & g)) &+ constants[index] &+ words[index]
+            let first = unsafe h &+ high &+ ((e & f) ^ (~e & g)) &+ constants[index] &+ words[index]
             let low =
                 (a &>> 2 | a &<< 30) ^ (a &>> 13 | a &<< 19) ^ (a &>> 22 | a &<< 10)
             let second = low &+ ((a & b) ^ (a & c) ^ (b & c))
@@ -129,13 +129,13 @@ package struct SHA256 {
             (d, c, b, a) = (c, b, a, first &+ second)
             index += 1
         }
-        state[0] &+= a
-        state[1] &+= b
-        state[2] &+= c
-        state[3] &+= d
-        state[4] &+= e
-        state[5] &+= f
-        state[6] &+= g
-        state[7] &+= h
+        unsafe state[0] &+= a
+        unsafe state[1] &+= b
+        unsafe state[2] &+= c
+        unsafe state[3] &+= d
+        unsafe state[4] &+= e
+        unsafe state[5] &+= f
+        unsafe state[6] &+= g
+        unsafe state[7] &+= h
     }
 }

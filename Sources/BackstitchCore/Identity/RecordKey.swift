@@ -47,22 +47,22 @@ public struct RecordKey: Hashable, Sendable {
     /// form is cut and ends with a byte that no text has, so that it is found nowhere.
     @inlinable
     package func write(to target: UnsafeMutableRawPointer) -> Int {
-        target.storeBytes(of: zone, as: UInt8.self)
+        unsafe target.storeBytes(of: zone, as: UInt8.self)
         switch name {
         case .uuid(let uuid):
-            target.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
-            target.storeBytes(of: uuid.uuid, toByteOffset: 2, as: uuid_t.self)
+            unsafe target.storeBytes(of: 0, toByteOffset: 1, as: UInt8.self)
+            unsafe target.storeBytes(of: uuid.uuid, toByteOffset: 2, as: uuid_t.self)
             return 18
         case .text(var text):
-            target.storeBytes(of: 1, toByteOffset: 1, as: UInt8.self)
+            unsafe target.storeBytes(of: 1, toByteOffset: 1, as: UInt8.self)
             return text.withUTF8 { bytes in
                 let count = min(bytes.count, RecordName.byteCountMax)
-                target.storeBytes(of: UInt8(count), toByteOffset: 2, as: UInt8.self)
+                unsafe target.storeBytes(of: UInt8(count), toByteOffset: 2, as: UInt8.self)
                 if let base = bytes.baseAddress {
-                    (target + 3).copyMemory(from: base, byteCount: count)
+                    unsafe (target + 3).copyMemory(from: base, byteCount: count)
                 }
                 if count < bytes.count {
-                    target.storeBytes(of: 0xFF, toByteOffset: 2 + count, as: UInt8.self)
+                    unsafe target.storeBytes(of: 0xFF, toByteOffset: 2 + count, as: UInt8.self)
                 }
                 return 3 + count
             }
@@ -71,7 +71,9 @@ public struct RecordKey: Hashable, Sendable {
 
     /// Reads a stored key from the start of bytes; nil if they hold none.
     package init?(reading bytes: ArraySlice<UInt8>) {
-        guard let key = bytes.withUnsafeBytes({ RecordKey(reading: $0) }) else { return nil }
+        guard let key = unsafe bytes.withUnsafeBytes({ unsafe RecordKey(reading: $0) }) else {
+            return nil
+        }
         self = key
     }
 
@@ -79,16 +81,16 @@ public struct RecordKey: Hashable, Sendable {
     @inlinable
     package init?(reading bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 3 else { return nil }
-        let zone = bytes[0]
-        switch bytes[1] {
+        let zone = unsafe bytes[0]
+        switch unsafe bytes[1] {
         case 0:
             guard bytes.count >= 18 else { return nil }
-            let uuid = bytes.loadUnaligned(fromByteOffset: 2, as: UUID.self)
+            let uuid = unsafe bytes.loadUnaligned(fromByteOffset: 2, as: UUID.self)
             self.init(.uuid(uuid), zone: zone)
         case 1:
-            let count = Int(bytes[2])
+            let count = unsafe Int(bytes[2])
             guard bytes.count >= 3 + count else { return nil }
-            guard let text = String(utf8: bytes.part(3..<(3 + count))) else { return nil }
+            guard let text = unsafe String(utf8: bytes.part(3..<(3 + count))) else { return nil }
             self.init(.text(text), zone: zone)
         default:
             return nil
@@ -100,19 +102,20 @@ public struct RecordKey: Hashable, Sendable {
     package func withStored<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try withUnsafeTemporaryAllocation(byteCount: Self.byteCountMax, alignment: 8) { buffer in
+        try unsafe withUnsafeTemporaryAllocation(byteCount: Self.byteCountMax, alignment: 8) {
+            buffer in
             guard let base = buffer.baseAddress else {
                 preconditionFailure("A temporary allocation has no address.")
             }
-            return try body(UnsafeRawBufferPointer(start: base, count: write(to: base)))
+            return try unsafe body(UnsafeRawBufferPointer(start: base, count: write(to: base)))
         }
     }
 
     /// The stored form as an array, for keys that outlive a buffer.
     package var bytes: [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+        unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
             guard let base = buffer.baseAddress else { return }
-            count = write(to: UnsafeMutableRawPointer(base))
+            count = unsafe write(to: UnsafeMutableRawPointer(base))
         }
     }
 }
@@ -123,8 +126,8 @@ extension RecordKey: Comparable {
         guard left.zone == right.zone else { return left.zone < right.zone }
         switch (left.name, right.name) {
         case (.uuid(let left), .uuid(let right)):
-            return withUnsafeBytes(of: left.uuid) { left in
-                withUnsafeBytes(of: right.uuid) { left.lexicographicallyPrecedes($0) }
+            return unsafe withUnsafeBytes(of: left.uuid) { left in
+                unsafe withUnsafeBytes(of: right.uuid) { unsafe left.lexicographicallyPrecedes($0) }
             }
         case (.uuid, .text): return true
         case (.text, .uuid): return false
@@ -147,7 +150,7 @@ extension RecordKey: CustomStringConvertible {
 extension ByteBuffer {
     @inlinable
     package mutating func append(_ key: RecordKey) {
-        let start = extend(by: key.byteCount)
-        _ = key.write(to: start)
+        let start = unsafe extend(by: key.byteCount)
+        _ = unsafe key.write(to: start)
     }
 }

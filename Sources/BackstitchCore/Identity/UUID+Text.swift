@@ -13,7 +13,7 @@ extension UUID {
     init?(canonicalText text: String) {
         guard text.utf8.count == Self.textByteCount else { return nil }
         var text = text
-        guard let uuid = text.withUTF8({ Self.parse(UnsafeRawBufferPointer($0)) }) else {
+        guard let uuid = text.withUTF8({ unsafe Self.parse(UnsafeRawBufferPointer($0)) }) else {
             return nil
         }
         self = uuid
@@ -21,46 +21,52 @@ extension UUID {
 
     /// The text, as `uuidString` has it.
     var canonicalText: String {
-        String(unsafeUninitializedCapacity: Self.textByteCount) { target in
+        unsafe String(unsafeUninitializedCapacity: Self.textByteCount) { target in
             guard let start = target.baseAddress else { return 0 }
-            writeText(to: UnsafeMutableRawPointer(start))
+            unsafe writeText(to: UnsafeMutableRawPointer(start))
             return Self.textByteCount
         }
     }
 
     /// Writes the text's 36 bytes.
     private func writeText(to target: UnsafeMutableRawPointer) {
-        withUnsafeBytes(of: uuid) { Self.writeText(of: $0, to: target) }
+        unsafe withUnsafeBytes(of: uuid) { unsafe Self.writeText(of: $0, to: target) }
     }
 
     /// Writes the 36 bytes of the text of 16 bytes.
     static func writeText(of bytes: UnsafeRawBufferPointer, to target: UnsafeMutableRawPointer) {
-        func digits(_ offset: Int) -> UInt64 { bytes.little(UInt32.self, at: offset).hexDigits }
+        func digits(_ offset: Int) -> UInt64 {
+            unsafe bytes.little(UInt32.self, at: offset).hexDigits
+        }
         let (second, third) = (digits(4), digits(8))
-        target.storeBytes(of: digits(0), as: UInt64.self)
-        target.storeBytes(of: UInt32(truncatingIfNeeded: second), toByteOffset: 9, as: UInt32.self)
-        target.storeBytes(of: UInt32(second >> 32), toByteOffset: 14, as: UInt32.self)
-        target.storeBytes(of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
-        target.storeBytes(of: UInt32(third >> 32), toByteOffset: 24, as: UInt32.self)
-        target.storeBytes(of: digits(12), toByteOffset: 28, as: UInt64.self)
+        unsafe target.storeBytes(of: digits(0), as: UInt64.self)
+        unsafe target.storeBytes(
+            of: UInt32(truncatingIfNeeded: second), toByteOffset: 9, as: UInt32.self)
+        unsafe target.storeBytes(of: UInt32(second >> 32), toByteOffset: 14, as: UInt32.self)
+        unsafe target.storeBytes(
+            of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
+        unsafe target.storeBytes(of: UInt32(third >> 32), toByteOffset: 24, as: UInt32.self)
+        unsafe target.storeBytes(of: digits(12), toByteOffset: 28, as: UInt64.self)
         for offset in [8, 13, 18, 23] {
-            target.storeBytes(of: dash, toByteOffset: offset, as: UInt8.self)
+            unsafe target.storeBytes(of: dash, toByteOffset: offset, as: UInt8.self)
         }
     }
 
     private static func parse(_ text: UnsafeRawBufferPointer) -> UUID? {
         var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        let isText = withUnsafeMutableBytes(of: &value) { target in
+        let isText = unsafe withUnsafeMutableBytes(of: &value) { target in
             var offset = 0
             for index in 0..<16 {
                 if beginsGroup(index) {
-                    guard text[offset] == dash else { return false }
+                    guard unsafe text[offset] == dash else { return false }
                     offset += 1
                 }
-                guard let high = digit(text[offset]), let low = digit(text[offset + 1]) else {
+                guard let high = unsafe digit(text[offset]),
+                    let low = unsafe digit(text[offset + 1])
+                else {
                     return false
                 }
-                target[index] = high << 4 | low
+                unsafe target[index] = high << 4 | low
                 offset += 2
             }
             return true

@@ -39,6 +39,6 @@ extension UUID {
 
     fileprivate init(_ high: UInt64, _ low: UInt64) {
         let bytes = (high.bigEndian, low.bigEndian)
-        self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
+        unsafe self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
     }
 }

@@ -1,4 +1,5 @@
 /// Reads one JSON value from bytes, strictly: UTF-8 only, no name twice, bounded depth.
+@safe
 package struct JSONParser {
     /// The most arrays and objects inside one another.
     package static let depthMax = 32
@@ -7,20 +8,20 @@ package struct JSONParser {
     private var offset = 0
     private var depth = 0
 
-    private init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    private init(_ bytes: UnsafeRawBufferPointer) { unsafe self.bytes = bytes }
 
     /// The value that the bytes spell.
     ///
     /// - Complexity: O(*n*) in the bytes.
     package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
-        let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(JSONError) in try parse(bytes) }
+        let result = unsafe bytes.withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in try unsafe parse(bytes) }
         }
         return try result.get()
     }
 
     private static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
-        var parser = JSONParser(bytes)
+        var parser = unsafe JSONParser(bytes)
         let value = try parser.value()
         parser.skipSpace()
         guard parser.offset == bytes.count else {
@@ -33,7 +34,7 @@ package struct JSONParser {
         JSONError(message: message, offset: offset ?? self.offset)
     }
 
-    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+    private var next: UInt8? { unsafe offset < bytes.count ? bytes[offset] : nil }
 
     private mutating func skipSpace() {
         while let byte = next, byte == 0x20 || (0x09...0x0A).contains(byte) || byte == 0x0D {
@@ -80,8 +81,9 @@ package struct JSONParser {
     private mutating func word(
         _ word: StaticString, _ value: JSONValue
     ) throws(JSONError) -> JSONValue {
-        let wanted = UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
-        guard bytes.part(offset..<bytes.count).begins(with: wanted) else {
+        let wanted = unsafe UnsafeRawBufferPointer(
+            start: word.utf8Start, count: word.utf8CodeUnitCount)
+        guard unsafe bytes.part(offset..<bytes.count).begins(with: wanted) else {
             throw error("there is no JSON value")
         }
         offset += wanted.count
@@ -141,7 +143,7 @@ package struct JSONParser {
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             try skipDigits(&self)
         }
-        return .number(String(decoding: bytes.part(start..<offset), as: UTF8.self))
+        return unsafe .number(String(decoding: bytes.part(start..<offset), as: UTF8.self))
     }
 }
 
@@ -151,16 +153,16 @@ extension JSONParser {
     private mutating func string() throws(JSONError) -> String {
         let start = offset
         offset += 1
-        let run = try plainRun(start)
-        if take(UInt8(ascii: "\"")) { return try text(run, start) }
-        var text = Array(run)
+        let run = try unsafe plainRun(start)
+        if take(UInt8(ascii: "\"")) { return try unsafe text(run, start) }
+        var text = unsafe Array(run)
         while !take(UInt8(ascii: "\"")) {
             offset += 1
             try escape(into: &text)
-            text.append(contentsOf: try plainRun(start))
+            unsafe text.append(contentsOf: try plainRun(start))
         }
-        let result = text.withUnsafeBytes { text in
-            Result { () throws(JSONError) in try self.text(text, start) }
+        let result = unsafe text.withUnsafeBytes { text in
+            Result { () throws(JSONError) in try unsafe self.text(text, start) }
         }
         return try result.get()
     }
@@ -170,7 +172,7 @@ extension JSONParser {
         let first = offset
         while let byte = next {
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                return bytes.part(first..<offset)
+                return unsafe bytes.part(first..<offset)
             }
             guard byte >= 0x20 else {
                 throw error("a control character in text is not escaped")
@@ -183,7 +185,7 @@ extension JSONParser {
     private func text(
         _ bytes: UnsafeRawBufferPointer, _ start: Int
     ) throws(JSONError) -> String {
-        guard let text = String(utf8: bytes) else {
+        guard let text = unsafe String(utf8: bytes) else {
             throw error("the text is not UTF-8", at: start)
         }
         return text
@@ -224,7 +226,8 @@ extension JSONParser {
     private mutating func hexDigits() throws(JSONError) -> UInt32 {
         var code: UInt32 = 0
         for index in offset..<(offset + 4) {
-            guard index < bytes.count, let digit = bytes[index].hexadecimalDigit else {
+            guard unsafe index < bytes.count, let digit = unsafe bytes[index].hexadecimalDigit
+            else {
                 throw error("four hexadecimal digits are missing")
             }
             code = code << 4 | UInt32(digit)

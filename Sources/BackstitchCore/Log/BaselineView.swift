@@ -5,6 +5,7 @@
 /// | 4 | byte count of what follows; 0 if the record is not parked |
 /// | 8, n | sequence of the operation that parked it, big-endian; the reason |
 /// | rest | the row |
+@safe
 package struct BaselineView {
     package let row: RowView
     /// The operation that parked the record, and why.
@@ -14,19 +15,19 @@ package struct BaselineView {
 
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 4 else { return nil }
-        let count = Int(bytes.little(UInt32.self, at: 0))
+        let count = unsafe Int(bytes.little(UInt32.self, at: 0))
         guard count == 0 || count >= 8, 4 + count <= bytes.count,
-            let row = RowView(bytes.part((4 + count)..<bytes.count)),
+            let row = unsafe RowView(bytes.part((4 + count)..<bytes.count)),
             row.flags.contains(.isParked) == (count > 0)
         else { return nil }
         self.row = row
         guard count > 0 else {
-            (park, parkBytes) = (nil, nil)
+            unsafe (park, parkBytes) = (nil, nil)
             return
         }
-        let part = bytes.part(4..<(4 + count))
-        let sequence = UInt64(bigEndian: part.loadUnaligned(as: UInt64.self))
-        park = (sequence, part.part(8..<count))
-        parkBytes = part
+        let part = unsafe bytes.part(4..<(4 + count))
+        let sequence = unsafe UInt64(bigEndian: part.loadUnaligned(as: UInt64.self))
+        unsafe park = (sequence, part.part(8..<count))
+        unsafe parkBytes = part
     }
 }

@@ -58,7 +58,7 @@ package struct ConflictReport: Equatable, Sendable {
 
     /// Reads the stored form.
     package init(reading bytes: UnsafeRawBufferPointer) throws(OperationDamage) {
-        var scanner = ByteScanner(bytes, from: 0, to: bytes.count)
+        var scanner = unsafe ByteScanner(bytes, from: 0, to: bytes.count)
         guard let policy = ConflictPolicy(code: try scanner.integer(UInt8.self)) else {
             throw .unknownKind
         }
@@ -69,15 +69,17 @@ package struct ConflictReport: Equatable, Sendable {
                 sides.append(nil)
                 continue
             }
-            guard let packed = PackedFields(try scanner.take(Int(scanner.integer(UInt32.self)))),
+            guard
+                let packed = unsafe PackedFields(
+                    try scanner.take(Int(scanner.integer(UInt32.self)))),
                 let fields = try? Fields(packed)
             else { throw .fields }
             sides.append(fields)
         }
         var copy: RecordName?
         if present & Self.copyBit != 0 {
-            let name = try scanner.take(Int(scanner.integer(UInt8.self)))
-            copy = RecordName(String(decoding: name, as: UTF8.self))
+            let name = try unsafe scanner.take(Int(scanner.integer(UInt8.self)))
+            copy = unsafe RecordName(String(decoding: name, as: UTF8.self))
         }
         self.init(
             policy: policy, base: sides[0], local: sides[1], server: sides[2], outcome: sides[3],

@@ -62,8 +62,8 @@ package enum OperationEncoder {
         into output: inout ByteBuffer
     ) {
         var flags = flags
-        if old.conflictBytes != nil { flags.insert(.hasConflict) }
-        if old.contextBytes.count > 0 { flags.insert(.hasContext) }
+        if unsafe old.conflictBytes != nil { flags.insert(.hasConflict) }
+        if unsafe old.contextBytes.count > 0 { flags.insert(.hasContext) }
         output.append(formatVersion)
         output.append(kind.rawValue)
         output.append(old.origin.rawValue)
@@ -73,22 +73,23 @@ package enum OperationEncoder {
         output.append(little: old.transaction)
         output.append(little: old.clock)
         output.append(little: UInt64(0))
-        output.append(old.keyBytes)
-        output.append(UInt8(old.authorBytes.count))
-        output.append(old.authorBytes)
-        if old.contextBytes.count > 0 {
-            output.append(little: UInt16(old.contextBytes.count))
-            output.append(old.contextBytes)
+        unsafe output.append(old.keyBytes)
+        unsafe output.append(UInt8(old.authorBytes.count))
+        unsafe output.append(old.authorBytes)
+        if unsafe old.contextBytes.count > 0 {
+            unsafe output.append(little: UInt16(old.contextBytes.count))
+            unsafe output.append(old.contextBytes)
         }
-        if let conflict = old.conflictBytes {
+        if let conflict = unsafe old.conflictBytes {
             output.append(little: UInt32(conflict.count))
-            output.append(conflict)
+            unsafe output.append(conflict)
         }
     }
 
     /// Appends the checksum.
     package static func end(sequence: UInt64, into output: inout ByteBuffer) {
-        let checksum = UInt32(truncatingIfNeeded: Checksum.xxh64(output.bytes, seed: sequence))
+        let checksum = unsafe UInt32(
+            truncatingIfNeeded: Checksum.xxh64(output.bytes, seed: sequence))
         output.append(little: checksum)
     }
 

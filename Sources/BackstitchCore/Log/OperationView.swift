@@ -1,6 +1,7 @@
 import XXHash
 
 /// A stored operation, read in place. Valid as long as its bytes are.
+@safe
 package struct OperationView {
     package let sequence: UInt64
     package let kind: OperationKind
@@ -30,69 +31,71 @@ package struct OperationView {
     ) throws(OperationDamage) {
         let end = bytes.count - OperationEncoder.checksumByteCount
         guard end > OperationEncoder.fixedByteCount + 3 else { throw .truncated }
-        guard bytes[0] == OperationEncoder.formatVersion else { throw .newerFormat(bytes[0]) }
+        guard unsafe bytes[0] == OperationEncoder.formatVersion else {
+            throw unsafe .newerFormat(bytes[0])
+        }
         if verifies {
-            let stored = bytes.little(UInt32.self, at: end)
-            let computed = Checksum.xxh64(bytes.part(0..<end), seed: sequence)
+            let stored = unsafe bytes.little(UInt32.self, at: end)
+            let computed = unsafe Checksum.xxh64(bytes.part(0..<end), seed: sequence)
             guard stored == UInt32(truncatingIfNeeded: computed) else { throw .checksum }
         }
-        guard let kind = OperationKind(rawValue: bytes[1]),
-            let origin = OperationOrigin(rawValue: bytes[2])
+        guard let kind = unsafe OperationKind(rawValue: bytes[1]),
+            let origin = unsafe OperationOrigin(rawValue: bytes[2])
         else { throw .unknownKind }
         self.sequence = sequence
         self.kind = kind
         self.origin = origin
-        flags = OperationHeader.Flags(rawValue: bytes[3])
-        entity = EntityNumber(bytes.little(UInt16.self, at: 4))
-        transaction = bytes.little(UInt64.self, at: 8)
-        clock = bytes.little(UInt64.self, at: 16)
-        previous = bytes.little(UInt64.self, at: 24)
-        var scanner = ByteScanner(bytes, from: OperationEncoder.fixedByteCount, to: end)
-        keyBytes = try scanner.key()
-        authorBytes = try scanner.short()
+        flags = unsafe OperationHeader.Flags(rawValue: bytes[3])
+        entity = unsafe EntityNumber(bytes.little(UInt16.self, at: 4))
+        transaction = unsafe bytes.little(UInt64.self, at: 8)
+        clock = unsafe bytes.little(UInt64.self, at: 16)
+        previous = unsafe bytes.little(UInt64.self, at: 24)
+        var scanner = unsafe ByteScanner(bytes, from: OperationEncoder.fixedByteCount, to: end)
+        unsafe keyBytes = try scanner.key()
+        unsafe authorBytes = try scanner.short()
         if flags.contains(.hasContext) {
-            contextBytes = try scanner.take(Int(scanner.integer(UInt16.self)))
+            unsafe contextBytes = try scanner.take(Int(scanner.integer(UInt16.self)))
         } else {
-            contextBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            unsafe contextBytes = UnsafeRawBufferPointer(start: nil, count: 0)
         }
         if flags.contains(.hasStamp) {
-            tagBytes = try scanner.short()
+            unsafe tagBytes = try scanner.short()
             modifiedMilliseconds = Int64(bitPattern: try scanner.integer(UInt64.self))
             acknowledgedThrough = try scanner.integer(UInt64.self)
         } else {
-            tagBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            unsafe tagBytes = UnsafeRawBufferPointer(start: nil, count: 0)
             modifiedMilliseconds = 0
             acknowledgedThrough = 0
         }
         if flags.contains(.hasConflict) {
-            conflictBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
+            unsafe conflictBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
         } else {
-            conflictBytes = nil
+            unsafe conflictBytes = nil
         }
         if kind == .update {
-            beforeBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
+            unsafe beforeBytes = try scanner.take(Int(scanner.integer(UInt32.self)))
         } else {
-            beforeBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+            unsafe beforeBytes = UnsafeRawBufferPointer(start: nil, count: 0)
         }
-        payload = scanner.rest
+        unsafe payload = scanner.rest
     }
 
     package var key: RecordKey {
         get throws(OperationDamage) {
-            guard let key = RecordKey(reading: keyBytes) else { throw .truncated }
+            guard let key = unsafe RecordKey(reading: keyBytes) else { throw .truncated }
             return key
         }
     }
 
-    package var author: String { String(decoding: authorBytes, as: UTF8.self) }
+    package var author: String { unsafe String(decoding: authorBytes, as: UTF8.self) }
 
     /// What the transaction was for; empty for all but its first operation.
-    package var context: String { String(decoding: contextBytes, as: UTF8.self) }
+    package var context: String { unsafe String(decoding: contextBytes, as: UTF8.self) }
 
     /// What the service said, for operations that come from it.
     package var stamp: SyncStamp? {
         guard flags.contains(.hasStamp) else { return nil }
-        return SyncStamp(
+        return unsafe SyncStamp(
             changeTag: String(decoding: tagBytes, as: UTF8.self),
             modifiedMilliseconds: modifiedMilliseconds, acknowledgedThrough: acknowledgedThrough)
     }
@@ -101,8 +104,9 @@ package struct OperationView {
     /// update.
     package var after: PackedFields {
         get throws(OperationDamage) {
-            let bytes = kind == .baseline ? baseline?.row.bodyBytes : payload
-            guard kind != .delete, let bytes, let fields = PackedFields(bytes) else {
+            let bytes = unsafe kind == .baseline ? baseline?.row.bodyBytes : payload
+            guard kind != .delete, let bytes = unsafe bytes, let fields = unsafe PackedFields(bytes)
+            else {
                 throw .truncated
             }
             return fields
@@ -111,12 +115,12 @@ package struct OperationView {
 
     /// The payload: the packed fields after an insert, which become the body of the row, or the reason of
     /// a park.
-    package var afterBytes: UnsafeRawBufferPointer { payload }
+    package var afterBytes: UnsafeRawBufferPointer { unsafe payload }
 
     /// The packed fields before the operation: the changed ones for an update, all for a delete.
     package var before: PackedFields {
         get throws(OperationDamage) {
-            guard let fields = PackedFields(kind == .delete ? payload : beforeBytes) else {
+            guard let fields = unsafe PackedFields(kind == .delete ? payload : beforeBytes) else {
                 throw .truncated
             }
             return fields
@@ -124,14 +128,14 @@ package struct OperationView {
     }
 
     /// What a baseline carries; nil if it can't be read.
-    package var baseline: BaselineView? { BaselineView(payload) }
+    package var baseline: BaselineView? { unsafe BaselineView(payload) }
 
     /// Whether it is the baseline of a record whose end the service did not know then: it stands for
     /// no fields.
     package var isTombstone: Bool { kind == .baseline && baseline?.row.isDeleted == true }
 
     /// Why the record was parked.
-    package var parkReason: String { String(decoding: payload, as: UTF8.self) }
+    package var parkReason: String { unsafe String(decoding: payload, as: UTF8.self) }
 }
 
 /// What is wrong with a stored operation.
@@ -156,13 +160,14 @@ extension OperationDamage: CustomStringConvertible {
 }
 
 /// Walks over the variable parts of a stored operation.
+@safe
 struct ByteScanner {
     private let bytes: UnsafeRawBufferPointer
     private var offset: Int
     private let end: Int
 
     init(_ bytes: UnsafeRawBufferPointer, from offset: Int, to end: Int) {
-        self.bytes = bytes
+        unsafe self.bytes = bytes
         self.offset = offset
         self.end = end
     }
@@ -170,30 +175,30 @@ struct ByteScanner {
     mutating func take(_ count: Int) throws(OperationDamage) -> UnsafeRawBufferPointer {
         guard count >= 0, offset + count <= end else { throw .truncated }
         defer { offset += count }
-        return bytes.part(offset..<(offset + count))
+        return unsafe bytes.part(offset..<(offset + count))
     }
 
     mutating func integer<Number: FixedWidthInteger & BitwiseCopyable>(
         _ type: Number.Type
     ) throws(OperationDamage) -> Number {
-        let part = try take(MemoryLayout<Number>.size)
-        return part.little(type, at: 0)
+        let part = try unsafe take(MemoryLayout<Number>.size)
+        return unsafe part.little(type, at: 0)
     }
 
     /// Bytes after a length byte.
     mutating func short() throws(OperationDamage) -> UnsafeRawBufferPointer {
-        let count = try take(1)
-        return try take(Int(count[0]))
+        let count = try unsafe take(1)
+        return try unsafe take(Int(count[0]))
     }
 
     mutating func key() throws(OperationDamage) -> UnsafeRawBufferPointer {
         guard offset + 3 <= end else { throw .truncated }
-        switch bytes[offset + 1] {
-        case 0: return try take(18)
-        case 1: return try take(3 + Int(bytes[offset + 2]))
+        switch unsafe bytes[offset + 1] {
+        case 0: return try unsafe take(18)
+        case 1: return try unsafe take(3 + Int(bytes[offset + 2]))
         default: throw .truncated
         }
     }
 
-    var rest: UnsafeRawBufferPointer { bytes.part(offset..<end) }
+    var rest: UnsafeRawBufferPointer { unsafe bytes.part(offset..<end) }
 }

@@ -19,9 +19,10 @@ package struct FoldedRow: Equatable, Sendable {
 
     /// The row that a baseline carries.
     package init(_ baseline: BaselineView) {
-        self.init(
+        unsafe self.init(
             header: baseline.row.header, body: PackedFields.presentForm(of: baseline.row.bodyBytes),
-            park: baseline.park.map { Park(sequence: $0.sequence, reason: Array($0.reason)) })
+            park: baseline.park.map { unsafe Park(sequence: $0.sequence, reason: Array($0.reason)) }
+        )
     }
 
     /// Appends the payload of a baseline.
@@ -29,10 +30,10 @@ package struct FoldedRow: Equatable, Sendable {
         output.append(little: UInt32(park.map { 8 + $0.reason.count } ?? 0))
         if let park {
             output.append(big: park.sequence)
-            park.reason.withUnsafeBytes { output.append($0) }
+            output.append(park.reason)
         }
         header.appendUnchecked(to: &output)
-        body.withUnsafeBytes { output.append($0) }
+        output.append(body)
     }
 
     /// Takes the values and the reason of a park out of it, so that it can't be read as its type.
@@ -43,14 +44,14 @@ package struct FoldedRow: Equatable, Sendable {
         var writer = _FieldWriter()
         var buffer = ByteBuffer(capacity: 16)
         writer.finish(into: &buffer)
-        body = Array(buffer.bytes)
+        body = buffer.array
     }
 
     /// Takes over a header that an operation made.
     fileprivate mutating func mark(_ header: RowHeader, by operation: OperationView) {
         self.header = header
         if operation.kind == .park {
-            park = Park(sequence: operation.sequence, reason: Array(operation.afterBytes))
+            park = unsafe Park(sequence: operation.sequence, reason: Array(operation.afterBytes))
         }
         if !header.flags.contains(.isParked) { park = nil }
     }
@@ -72,7 +73,7 @@ package struct RowFolder: ~Copyable {
     ) throws {
         switch try RowChange(operation, on: row?.header) {
         case .begin(let header):
-            row = FoldedRow(
+            row = unsafe FoldedRow(
                 header: header, body: PackedFields.presentForm(of: operation.afterBytes))
         case .update(let header):
             let body = try overlay(operation, on: row?.body ?? [])
@@ -96,28 +97,28 @@ package struct RowFolder: ~Copyable {
     ) throws -> [UInt8] {
         let changed = try operation.after
         writer.reset()
-        try body.withUnsafeBytes { bytes in
-            guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
+        try unsafe body.withUnsafeBytes { bytes in
+            guard let fields = unsafe PackedFields(bytes) else { throw FieldError(.damaged) }
             try writer.write(fields, overlaidBy: changed)
         }
         buffer.removeAll()
         writer.finish(into: &buffer)
-        return Array(buffer.bytes)
+        return buffer.array
     }
 }
 
 extension PackedFields {
     /// Packed fields in the form that is written now; other bytes as they are.
     static func presentForm(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        guard !isPresentForm(bytes) else { return Array(bytes) }
+        guard unsafe !isPresentForm(bytes) else { return unsafe Array(bytes) }
         var writer = _FieldWriter()
         var output = ByteBuffer(capacity: bytes.count + 16)
         do {
-            try writer.rewrite(bytes, into: &output)
+            try unsafe writer.rewrite(bytes, into: &output)
         } catch {
-            return Array(bytes)
+            return unsafe Array(bytes)
         }
-        return Array(output.bytes)
+        return output.array
     }
 }
 
@@ -128,13 +129,15 @@ extension _FieldWriter {
     package mutating func rewrite(
         _ bytes: UnsafeRawBufferPointer, into output: inout ByteBuffer
     ) throws(FieldError) {
-        if bytes.isEmpty || PackedFields.isPresentForm(bytes) { return output.append(bytes) }
-        guard let fields = PackedFields(bytes), fields.isAscending else {
+        if unsafe bytes.isEmpty || PackedFields.isPresentForm(bytes) {
+            return unsafe output.append(bytes)
+        }
+        guard let fields = unsafe PackedFields(bytes), fields.isAscending else {
             throw FieldError(.damaged)
         }
         reset()
         for position in 0..<fields.count {
-            try write(raw: fields.rawValue(at: position), of: fields.field(at: position))
+            try unsafe write(raw: fields.rawValue(at: position), of: fields.field(at: position))
         }
         finish(into: &output)
     }
@@ -148,17 +151,17 @@ extension _FieldWriter {
         var new = 0
         while old < fields.count || new < changed.count {
             let isOld =
-                new == changed.count
+                unsafe new == changed.count
                 || (old < fields.count && fields.field(at: old) < changed.field(at: new))
             if isOld {
-                try write(raw: try fields.rawValue(at: old), of: fields.field(at: old))
+                try unsafe write(raw: try fields.rawValue(at: old), of: fields.field(at: old))
                 old += 1
                 continue
             }
-            let field = changed.field(at: new)
-            if old < fields.count, fields.field(at: old) == field { old += 1 }
-            let raw = try changed.rawValue(at: new)
-            if raw[0] != FieldTag.null.rawValue { try write(raw: raw, of: field) }
+            let field = unsafe changed.field(at: new)
+            if old < fields.count, unsafe fields.field(at: old) == field { old += 1 }
+            let raw = try unsafe changed.rawValue(at: new)
+            if unsafe raw[0] != FieldTag.null.rawValue { try unsafe write(raw: raw, of: field) }
             new += 1
         }
     }

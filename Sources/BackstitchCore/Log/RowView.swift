@@ -24,7 +24,7 @@ import XXHash
 /// | n | change tag of the base |
 /// | rest | packed fields |
 /// | 4 | version 2: the checksum |
-@usableFromInline
+@safe @usableFromInline
 package struct RowView {
     /// Bits of the flags byte.
     @usableFromInline
@@ -75,55 +75,58 @@ package struct RowView {
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount else { return nil }
-        self.bytes = bytes
-        guard bytes[0] == Self.formatVersion else {
-            guard bytes[0] == Self.earlierVersion || bytes[0] == Self.uncheckedVersion,
+        unsafe self.bytes = bytes
+        guard unsafe bytes[0] == Self.formatVersion else {
+            guard unsafe bytes[0] == Self.earlierVersion || bytes[0] == Self.uncheckedVersion,
                 bytes.count >= Self.earlierFixedByteCount
             else { return nil }
-            let isChecked = bytes[0] == Self.earlierVersion
+            let isChecked = unsafe bytes[0] == Self.earlierVersion
             bodyEnd = bytes.count - (isChecked ? Self.checksumByteCount : 0)
-            bodyStart = Self.earlierFixedByteCount + Int(bytes[2])
+            bodyStart = unsafe Self.earlierFixedByteCount + Int(bytes[2])
             guard bodyStart <= bodyEnd else { return nil }
             return
         }
         bodyEnd = bytes.count - Self.checksumByteCount
-        let (last, synced, modified) = (bytes[2] & 15, bytes[2] >> 4, bytes[3] & 15)
-        guard last <= 8, synced <= 8 || synced == Self.same, modified <= 8, bytes[3] < 32 else {
+        let (last, synced, modified) = unsafe (bytes[2] & 15, bytes[2] >> 4, bytes[3] & 15)
+        guard last <= 8, synced <= 8 || synced == Self.same, modified <= 8, unsafe bytes[3] < 32
+        else {
             return nil
         }
         var start = Self.fixedByteCount + Int(last) + Int(modified)
         if synced != Self.same { start += Int(synced) }
-        if bytes[3] & Self.hasTag != 0 {
+        if unsafe bytes[3] & Self.hasTag != 0 {
             guard start < bodyEnd else { return nil }
-            start += 1 + Int(bytes[start])
+            unsafe start += 1 + Int(bytes[start])
         }
         guard start <= bodyEnd else { return nil }
         bodyStart = start
     }
 
     /// Whether the row has the present version, and not an earlier one.
-    @inlinable var isPresent: Bool { bytes[0] == Self.formatVersion }
+    @inlinable var isPresent: Bool { unsafe bytes[0] == Self.formatVersion }
 
-    /// A number of so many bytes.
+    /// A number of so many bytes, which lie within the row.
     @inlinable
-    func number(at offset: Int, bytes count: Int) -> UInt64 {
+    @unsafe func number(at offset: Int, bytes count: Int) -> UInt64 {
         var number: UInt64 = 0
-        for index in 0..<count { number |= UInt64(bytes[offset + index]) << UInt64(8 * index) }
+        for index in 0..<count {
+            unsafe number |= UInt64(bytes[offset + index]) << UInt64(8 * index)
+        }
         return number
     }
 
     /// How many bytes the sequences of the present version have.
-    @inlinable var lastBytes: Int { Int(bytes[2] & 15) }
-    @inlinable var syncedBytes: Int { bytes[2] >> 4 == Self.same ? 0 : Int(bytes[2] >> 4) }
+    @inlinable var lastBytes: Int { unsafe Int(bytes[2] & 15) }
+    @inlinable var syncedBytes: Int { unsafe bytes[2] >> 4 == Self.same ? 0 : Int(bytes[2] >> 4) }
 
     /// Whether the row carries a checksum.
-    package var isChecked: Bool { bytes[0] != Self.uncheckedVersion }
+    package var isChecked: Bool { unsafe bytes[0] != Self.uncheckedVersion }
 
     /// Whether the row is as it was written at a key of the tables; a row without a checksum passes.
     /// Costs some 20 ns and 0.1 ns a byte.
     package func isIntact(at key: UnsafeRawBufferPointer) -> Bool {
         guard isChecked else { return true }
-        return bytes.little(UInt32.self, at: bodyEnd)
+        return unsafe bytes.little(UInt32.self, at: bodyEnd)
             == Self.checksum(of: bytes.part(0..<bodyEnd), at: key)
     }
 
@@ -131,58 +134,58 @@ package struct RowView {
     package static func appendChecksum(
         at key: UnsafeRawBufferPointer, to output: inout ByteBuffer
     ) {
-        output.append(little: checksum(of: output.bytes, at: key))
+        unsafe output.append(little: checksum(of: output.bytes, at: key))
     }
 
     private static func checksum(
         of bytes: UnsafeRawBufferPointer, at key: UnsafeRawBufferPointer
     ) -> UInt32 {
-        UInt32(truncatingIfNeeded: Checksum.xxh64(bytes, seed: Checksum.xxh64(key)))
+        unsafe UInt32(truncatingIfNeeded: Checksum.xxh64(bytes, seed: Checksum.xxh64(key)))
     }
 
     @inlinable
-    package var flags: Flags { Flags(rawValue: bytes[1]) }
+    package var flags: Flags { unsafe Flags(rawValue: bytes[1]) }
     @inlinable
     package var isDeleted: Bool { flags.contains(.isDeleted) }
     @inlinable
     package var lastSequence: UInt64 {
-        guard isPresent else { return bytes.little(UInt64.self, at: 4) }
-        return number(at: Self.fixedByteCount, bytes: lastBytes)
+        guard isPresent else { return unsafe bytes.little(UInt64.self, at: 4) }
+        return unsafe number(at: Self.fixedByteCount, bytes: lastBytes)
     }
     @inlinable
     package var syncedSequence: UInt64 {
-        guard isPresent else { return bytes.little(UInt64.self, at: 12) }
-        if bytes[2] >> 4 == Self.same { return lastSequence }
-        return number(at: Self.fixedByteCount + lastBytes, bytes: syncedBytes)
+        guard isPresent else { return unsafe bytes.little(UInt64.self, at: 12) }
+        if unsafe bytes[2] >> 4 == Self.same { return lastSequence }
+        return unsafe number(at: Self.fixedByteCount + lastBytes, bytes: syncedBytes)
     }
     @inlinable
     package var isDirty: Bool { lastSequence > syncedSequence }
     package var modifiedMilliseconds: Int64 {
-        guard isPresent else { return bytes.little(Int64.self, at: 20) }
+        guard isPresent else { return unsafe bytes.little(Int64.self, at: 20) }
         let start = Self.fixedByteCount + lastBytes + syncedBytes
-        return Int64(bitPattern: number(at: start, bytes: Int(bytes[3] & 15)))
+        return unsafe Int64(bitPattern: number(at: start, bytes: Int(bytes[3] & 15)))
     }
 
     /// The change tag of the base; empty if the service is not known to have the record.
     package var changeTag: String {
-        String(decoding: bytes.part((bodyStart - changeTagBytes)..<bodyStart), as: UTF8.self)
+        unsafe String(decoding: bytes.part((bodyStart - changeTagBytes)..<bodyStart), as: UTF8.self)
     }
 
     package var hasChangeTag: Bool { changeTagBytes > 0 }
 
     private var changeTagBytes: Int {
-        guard isPresent else { return Int(bytes[2]) }
-        guard bytes[3] & Self.hasTag != 0 else { return 0 }
-        return Int(
+        guard isPresent else { return unsafe Int(bytes[2]) }
+        guard unsafe bytes[3] & Self.hasTag != 0 else { return 0 }
+        return unsafe Int(
             bytes[Self.fixedByteCount + lastBytes + syncedBytes + Int(bytes[3] & 15)])
     }
 
     @inlinable
-    package var bodyBytes: UnsafeRawBufferPointer { bytes.part(bodyStart..<bodyEnd) }
+    package var bodyBytes: UnsafeRawBufferPointer { unsafe bytes.part(bodyStart..<bodyEnd) }
 
     /// The packed fields, or nil for a tombstone or damaged bytes.
     @inlinable
-    package var fields: PackedFields? { PackedFields(bodyBytes) }
+    package var fields: PackedFields? { unsafe PackedFields(bodyBytes) }
 
     /// The header as values, to be changed and written again.
     package var header: RowHeader {

@@ -239,9 +239,8 @@ extension Fields {
         // Fields that were stored can be written again.
         try? withoutNulls.write(to: &writer)
         writer.finish(into: &bytes)
-        var text = name.description
-        let seed = text.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
-        return .uuid(
+        let seed = Checksum.xxh64(name.description)
+        return unsafe .uuid(
             UUID(
                 computed: Checksum.xxh64(bytes.bytes, seed: seed),
                 Checksum.xxh64(bytes.bytes, seed: ~seed)))

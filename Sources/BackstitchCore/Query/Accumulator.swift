@@ -60,12 +60,12 @@ final class Accumulator {
         case .minimum, .maximum:
             scratch.removeAll()
             try attribute.appendKey(of: fields, to: &scratch, textBytesMax: .max)
-            guard scratch.bytes[0] != OrderedKey.null else { return }
-            let order = count == 0 ? 0 : scratch.bytes.order(bestKey.bytes)
+            guard unsafe scratch.bytes[0] != OrderedKey.null else { return }
+            let order = unsafe count == 0 ? 0 : scratch.bytes.order(bestKey.bytes)
             count += 1
             guard count == 1 || (function == .minimum ? order < 0 : order > 0) else { return }
             bestKey.removeAll()
-            bestKey.append(scratch.bytes)
+            unsafe bestKey.append(scratch.bytes)
             best = try attribute.value(of: fields)
         }
     }
@@ -81,7 +81,7 @@ final class Accumulator {
             }
         case .decimal(var number):
             var sum = Decimal()
-            let failure = NSDecimalAdd(&sum, &decimals, &number, .plain)
+            let failure = unsafe NSDecimalAdd(&sum, &decimals, &number, .plain)
             guard failure == .noError else { throw Self.inexact(attribute) }
             decimals = sum
         default:
@@ -106,10 +106,10 @@ final class Accumulator {
             doubles = doubles ?? sum
         }
         if later.count > 0, function == .minimum || function == .maximum {
-            let order = count == 0 ? 0 : later.bestKey.bytes.order(bestKey.bytes)
+            let order = unsafe count == 0 ? 0 : later.bestKey.bytes.order(bestKey.bytes)
             if count == 0 || (function == .minimum ? order < 0 : order > 0) {
                 bestKey.removeAll()
-                bestKey.append(later.bestKey.bytes)
+                unsafe bestKey.append(later.bestKey.bytes)
                 best = later.best
             }
         }

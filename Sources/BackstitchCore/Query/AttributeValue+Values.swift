@@ -11,7 +11,7 @@ extension AttributeValue {
         try writer.write(value, of: FieldID(1))
         var buffer = ByteBuffer(capacity: 64)
         writer.finish(into: &buffer)
-        guard let field = try PackedFields(buffer.bytes)?.value(of: FieldID(1)) else {
+        guard let field = try unsafe PackedFields(buffer.bytes)?.value(of: FieldID(1)) else {
             throw FieldError(.damaged)
         }
         self = try Self(_field: field)

@@ -7,21 +7,21 @@ extension BoundCondition {
         switch condition {
         case .comparison(.attribute, let comparison, .constant(.string(let constant))):
             let constant = TextConstant(constant)
-            holds = { constant.holds(comparison, $0) }
+            unsafe holds = { unsafe constant.holds(comparison, $0) }
         case .contains(.attribute, .constant(.string(let part))):
             let part = TextConstant(part)
-            holds = { part.isContained(in: $0) }
+            unsafe holds = { unsafe part.isContained(in: $0) }
         case .prefix(.attribute, .constant(.string(let part))):
             let part = TextConstant(part)
-            holds = { part.starts($0) }
+            unsafe holds = { unsafe part.starts($0) }
         default: return nil
         }
         let field = attribute.field
-        let without = test(attribute.defaultValue, condition, holds)
+        let without = unsafe test(attribute.defaultValue, condition, holds)
         return { row in
             guard let value = try row.value(of: field) else { return without }
-            guard value.tag == .string else { return test(.null, condition, holds) }
-            return withFolded(value.payload, holds)
+            guard value.tag == .string else { return unsafe test(.null, condition, holds) }
+            return unsafe withFolded(value.payload, holds)
         }
     }
 
@@ -31,7 +31,7 @@ extension BoundCondition {
         _ holds: (UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
         if case .string(var text) = value {
-            return text.withUTF8 { holds(UnsafeRawBufferPointer($0)) }
+            return text.withUTF8 { unsafe holds(UnsafeRawBufferPointer($0)) }
         }
         // Null differs from every text.
         if case .comparison(_, .notEqual, _) = condition { return true }
@@ -42,14 +42,17 @@ extension BoundCondition {
     private static func withFolded(
         _ utf8: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) -> Bool {
-        guard utf8.isASCII else {
+        guard unsafe utf8.isASCII else {
             var output = ByteBuffer(capacity: utf8.count)
-            TextFolding.fold(utf8, into: &output)
-            return body(output.bytes)
+            unsafe TextFolding.fold(utf8, into: &output)
+            return unsafe body(output.bytes)
         }
-        return withUnsafeTemporaryAllocation(byteCount: utf8.count + 1, alignment: 1) { buffer in
-            for index in 0..<utf8.count { buffer[index] = TextFolding.lowered(utf8[index]) }
-            return body(UnsafeRawBufferPointer(rebasing: buffer[..<utf8.count]))
+        return unsafe withUnsafeTemporaryAllocation(byteCount: utf8.count + 1, alignment: 1) {
+            buffer in
+            for index in 0..<utf8.count {
+                unsafe buffer[index] = TextFolding.lowered(utf8[index])
+            }
+            return unsafe body(UnsafeRawBufferPointer(rebasing: buffer[..<utf8.count]))
         }
     }
 }
@@ -79,9 +82,9 @@ extension OrderedKey {
         _ value: _FieldValue?, to output: inout ByteBuffer, textBytesMax: Int
     ) {
         guard let value, value.tag == .string else { return output.append(null) }
-        var folded = ByteBuffer(capacity: value.payload.count)
-        TextFolding.fold(value.payload, into: &folded)
+        var folded = unsafe ByteBuffer(capacity: value.payload.count)
+        unsafe TextFolding.fold(value.payload, into: &folded)
         output.append(present)
-        appendText(folded.bytes, to: &output, bytesMax: textBytesMax)
+        unsafe appendText(folded.bytes, to: &output, bytesMax: textBytesMax)
     }
 }

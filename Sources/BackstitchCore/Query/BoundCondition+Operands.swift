@@ -61,7 +61,9 @@ extension BoundCondition {
             return { row in try row.value(of: field)?.stored(as: type) ?? without }
         case .recordKey:
             return { row in
-                guard let key = RecordKey(reading: row.key) else { throw FieldError(.damaged) }
+                guard let key = unsafe RecordKey(reading: row.key) else {
+                    throw FieldError(.damaged)
+                }
                 return .reference(key)
             }
         case .condition(let condition):

@@ -8,9 +8,9 @@ extension BoundCondition {
         let target = try entity.target(of: name)
         let compute = try compute(operand, in: target)
         return { row in
-            guard let key = try row.value(of: field)?.storedKey else { return .null }
+            guard let key = try unsafe row.value(of: field)?.storedKey else { return .null }
             var value = RecordValue.null
-            try row.requiredContext().withRow(of: target.number, key: key) { other in
+            try unsafe row.requiredContext().withRow(of: target.number, key: key) { other in
                 value = try compute(other)
             }
             return value
@@ -30,7 +30,7 @@ extension BoundCondition {
         return { row in
             let context = row.requiredContext()
             let count =
-                stop == 0
+                unsafe stop == 0
                 ? 0
                 : try context.countReferrers(
                     of: other, attribute, to: row.key, fulfilling: condition, inner, upTo: stop)

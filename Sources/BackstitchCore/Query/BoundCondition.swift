@@ -30,7 +30,7 @@ package struct BoundCondition: Sendable {
     /// `FieldError` for damage.
     func withRunner<Result>(_ body: (ConditionRunner) throws -> Result) rethrows -> Result {
         try withExtendedLifetime(program) {
-            try body(ConditionRunner(program, first: first))
+            try unsafe body(ConditionRunner(program, first: first))
         }
     }
 

@@ -79,7 +79,7 @@ struct ConditionBuilder {
             return closure(BoundCondition.membershipTest(attribute, values))
         case .membership(.recordKey, let values):
             let keys = SortedBytes(Self.keys(in: values))
-            return closure { keys.contains($0.key) }
+            return closure { unsafe keys.contains($0.key) }
         default:
             return closure(try BoundCondition.generalTest(for: condition, in: entity))
         }
@@ -152,7 +152,7 @@ struct ConditionBuilder {
             keep(Array(data), in: &step)
         case (.uuid(let uuid), .uuid):
             step.kind = .uuid
-            keep(withUnsafeBytes(of: uuid.uuid) { Array($0) }, in: &step)
+            unsafe keep(withUnsafeBytes(of: uuid.uuid) { unsafe Array($0) }, in: &step)
         default:
             return nil
         }
@@ -185,9 +185,7 @@ struct ConditionBuilder {
         case .int16, .int32, .int64:
             let numbers = Set(
                 values.compactMap { if case .int64(let number) = $0 { number } else { nil } })
-            keep(
-                numbers.sorted().flatMap { number in withUnsafeBytes(of: number) { Array($0) } },
-                in: &step)
+            keep(numbers.sorted().flatMap(\.littleEndianBytes), in: &step)
             step.count = numbers.count
         case .reference:
             step.kind = .referenceMember

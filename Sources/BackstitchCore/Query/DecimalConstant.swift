@@ -10,18 +10,18 @@ struct DecimalConstant: Sendable {
         /// Reads plain decimal text of up to 18 digits; nil for other text.
         @inline(__always)
         init?(_ text: UnsafeRawBufferPointer) {
-            guard text.count <= 19, let first = text.first else { return nil }
+            guard text.count <= 19, let first = unsafe text.first else { return nil }
             number = 0
             scale = 0
             var hasPoint = false
             let isNegative = first == UInt8(ascii: "-")
             var at = isNegative ? 1 : 0
             while at < text.count {
-                let digit = text[at] &- UInt8(ascii: "0")
+                let digit = unsafe text[at] &- UInt8(ascii: "0")
                 if digit <= 9 {
                     number = number &* 10 &+ Int64(digit)
                     if hasPoint { scale += 1 }
-                } else if text[at] == UInt8(ascii: "."), !hasPoint {
+                } else if unsafe text[at] == UInt8(ascii: "."), !hasPoint {
                     hasPoint = true
                 } else {
                     return nil
@@ -51,13 +51,13 @@ struct DecimalConstant: Sendable {
     init(_ decimal: Decimal) {
         self.decimal = decimal
         var text = decimal.description
-        scaled = text.withUTF8 { Scaled(UnsafeRawBufferPointer($0)) }
+        scaled = text.withUTF8 { unsafe Scaled(UnsafeRawBufferPointer($0)) }
     }
 
     /// Whether a comparison of a stored value with this decimal holds; a value of another type
     /// counts as null.
     func holds(_ comparison: Comparison, _ stored: _FieldValue) -> Bool {
-        if stored.tag == .decimal, let scaled, let other = Scaled(stored.payload) {
+        if stored.tag == .decimal, let scaled, let other = unsafe Scaled(stored.payload) {
             let scale = max(scaled.scale, other.scale)
             if let left = other.number(scale: scale), let right = scaled.number(scale: scale) {
                 return comparison.holds(left, right)

@@ -48,12 +48,12 @@ struct Grouping {
     /// - Throws: ``QueryError`` or `FieldError` for a row that breaks the format, and for a sum of decimals
     ///   that has too many digits.
     mutating func add(_ body: UnsafeRawBufferPointer, scratch: inout ByteBuffer) throws {
-        guard let fields = PackedFields(body) else { throw QueryExecutor.damaged }
+        guard let fields = unsafe PackedFields(body) else { throw QueryExecutor.damaged }
         var at = 0
         if !keys.isEmpty {
             scratch.removeAll()
             for key in keys { try key.appendIdentity(of: fields, to: &scratch) }
-            let bytes = [UInt8](scratch.bytes)
+            let bytes = scratch.array
             if let known = positions[bytes] {
                 at = known
             } else {

@@ -49,8 +49,8 @@ package struct KeyRange: Hashable, Sendable {
         if case .double(let number) = constant, number.isNaN { return nil }
         var buffer = ByteBuffer(capacity: OrderedKey.byteCountMax)
         OrderedKey.append(constant, type: type, to: &buffer, textBytesMax: textBytesMax)
-        let key = [UInt8](buffer.bytes)
-        let isCut = OrderedKey.isCut(buffer.bytes, type: type, textBytesMax: textBytesMax)
+        let key = buffer.array
+        let isCut = unsafe OrderedKey.isCut(buffer.bytes, type: type, textBytesMax: textBytesMax)
         switch comparison {
         case .equal:
             self.init(lower: key, upper: key.successor, isExact: !isCut)
@@ -76,9 +76,9 @@ package struct KeyRange: Hashable, Sendable {
         var buffer = ByteBuffer(capacity: OrderedKey.byteCountMax)
         OrderedKey.append(
             .string(prefix), type: .string, to: &buffer, textBytesMax: textBytesMax)
-        let isCut = OrderedKey.isCut(
+        let isCut = unsafe OrderedKey.isCut(
             buffer.bytes, type: .string, textBytesMax: textBytesMax)
-        let key = [UInt8](buffer.bytes.dropLast(isCut ? 1 : 2))
+        let key = unsafe [UInt8](buffer.bytes.dropLast(isCut ? 1 : 2))
         self.init(lower: key, upper: key.successor, isExact: false)
     }
 

@@ -26,7 +26,7 @@ struct KeySet: ~Copyable {
     init(ordered keys: [[UInt8]]) {
         for key in keys {
             entries.append(Entry(start: data.count, count: key.count))
-            key.withUnsafeBytes { data.append($0) }
+            data.append(key)
         }
     }
 
@@ -36,7 +36,7 @@ struct KeySet: ~Copyable {
     /// What is wrong with the set; nil if nothing is.
     var violation: String? {
         for (left, right) in zip(entries, entries.dropFirst()) {
-            let order = bytes(left).order(bytes(right))
+            let order = unsafe bytes(left).order(bytes(right))
             if order == 0 { return "A key is there twice." }
             if order > 0 { return "The keys are not in their order." }
         }
@@ -46,19 +46,21 @@ struct KeySet: ~Copyable {
     private mutating func collect<Source: RowSource & ~Copyable>(
         _ keySource: KeySource, of entity: EntityNumber, on source: borrowing Source
     ) throws {
-        _ = try keySource.visit(of: entity, on: source) { key in
+        _ = try unsafe keySource.visit(of: entity, on: source) { key in
             entries.append(Entry(start: data.count, count: key.count))
-            data.append(key)
+            unsafe data.append(key)
             return true
         }
-        let bytes = data.bytes
+        let bytes = unsafe data.bytes
         entries.sort { left, right in
-            bytes.part(left.start..<(left.start + left.count))
+            unsafe bytes.part(left.start..<(left.start + left.count))
                 .order(bytes.part(right.start..<(right.start + right.count))) < 0
         }
         var unique: [Entry] = []
         for entry in entries {
-            if let last = unique.last, self.bytes(last).order(self.bytes(entry)) == 0 { continue }
+            if let last = unique.last, unsafe self.bytes(last).order(self.bytes(entry)) == 0 {
+                continue
+            }
             unique.append(entry)
         }
         entries = unique
@@ -69,8 +71,8 @@ struct KeySet: ~Copyable {
         _ keySource: KeySource, of entity: EntityNumber, on source: borrowing Source
     ) throws {
         var isKept = [Bool](repeating: false, count: entries.count)
-        _ = try keySource.visit(of: entity, on: source) { key in
-            if let position = position(of: key) { isKept[position] = true }
+        _ = try unsafe keySource.visit(of: entity, on: source) { key in
+            if let position = unsafe position(of: key) { isKept[position] = true }
             return true
         }
         entries = zip(entries, isKept).compactMap { $1 ? $0 : nil }
@@ -80,7 +82,7 @@ struct KeySet: ~Copyable {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
-            let order = bytes(entries[middle]).order(key)
+            let order = unsafe bytes(entries[middle]).order(key)
             if order == 0 { return middle }
             if order < 0 { low = middle + 1 } else { high = middle }
         }
@@ -88,11 +90,11 @@ struct KeySet: ~Copyable {
     }
 
     private func bytes(_ entry: Entry) -> UnsafeRawBufferPointer {
-        data.bytes.part(entry.start..<(entry.start + entry.count))
+        unsafe data.bytes.part(entry.start..<(entry.start + entry.count))
     }
 
     /// Visits the keys in order, until `visit` returns false.
     func visit(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws {
-        for entry in entries where try !visit(bytes(entry)) { return }
+        for entry in entries where try unsafe !visit(bytes(entry)) { return }
     }
 }

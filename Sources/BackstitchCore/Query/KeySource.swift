@@ -17,38 +17,39 @@ package indirect enum KeySource: Hashable, Sendable {
         switch self {
         case .index(let attribute, let ranges):
             for range in ranges where goesOn {
-                try source.visitIndex(
+                try unsafe source.visitIndex(
                     of: entity, attribute: attribute, within: range, reversed: false,
                     readsRows: false
                 ) { _, key in
-                    goesOn = try visit(key)
+                    goesOn = try unsafe visit(key)
                     return goesOn
                 }
             }
         case .referrers(let attribute, let targets):
             for target in targets where goesOn {
-                try source.visitReferrers(
+                try unsafe source.visitReferrers(
                     of: entity, attribute: attribute, target: target, from: [],
                     readsRows: false
                 ) { key in
-                    goesOn = try visit(key)
+                    goesOn = try unsafe visit(key)
                     return goesOn
                 }
             }
         case .records(let keys):
             for key in keys where goesOn {
-                goesOn = try key.bytes.withUnsafeBytes { key in
-                    try source.withRow(of: entity, key: key) { _ in try visit(key) } ?? true
+                goesOn = try unsafe key.bytes.withUnsafeBytes { key in
+                    try unsafe source.withRow(of: entity, key: key) { _ in try unsafe visit(key) }
+                        ?? true
                 }
             }
         case .union(let parts):
             for part in parts where goesOn {
-                goesOn = try part.visit(of: entity, on: source, visit)
+                goesOn = try unsafe part.visit(of: entity, on: source, visit)
             }
         case .intersection(let parts):
             let keys = try KeySet(.intersection(parts), of: entity, on: source)
-            try keys.visit { key in
-                goesOn = try visit(key)
+            try unsafe keys.visit { key in
+                goesOn = try unsafe visit(key)
                 return goesOn
             }
         }

@@ -24,9 +24,9 @@ package struct MeasuredSource<Source: RowSource>: RowSource {
         of entity: EntityNumber, within range: KeyRange, reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        try source.visitRows(of: entity, within: range, reversed: reversed) { key, body in
+        try unsafe source.visitRows(of: entity, within: range, reversed: reversed) { key, body in
             try count(\.rows)
-            return try visit(key, body)
+            return try unsafe visit(key, body)
         }
     }
 
@@ -35,12 +35,12 @@ package struct MeasuredSource<Source: RowSource>: RowSource {
         reversed: Bool, readsRows: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        try source.visitIndex(
+        try unsafe source.visitIndex(
             of: entity, attribute: attribute, within: range, reversed: reversed,
             readsRows: readsRows
         ) { value, key in
             try count(\.entries)
-            return try visit(value, key)
+            return try unsafe visit(value, key)
         }
     }
 
@@ -48,11 +48,11 @@ package struct MeasuredSource<Source: RowSource>: RowSource {
         of entity: EntityNumber, attribute: AttributeBinding, target: RecordKey,
         from start: [UInt8], readsRows: Bool, _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        try source.visitReferrers(
+        try unsafe source.visitReferrers(
             of: entity, attribute: attribute, target: target, from: start, readsRows: readsRows
         ) { key in
             try count(\.entries)
-            return try visit(key)
+            return try unsafe visit(key)
         }
     }
 
@@ -61,7 +61,7 @@ package struct MeasuredSource<Source: RowSource>: RowSource {
         _ body: (UnsafeRawBufferPointer) throws -> Bool
     ) throws -> Bool? {
         try count(\.rows)
-        return try source.withRow(of: entity, key: key, body)
+        return try unsafe source.withRow(of: entity, key: key, body)
     }
 }
 
@@ -75,7 +75,7 @@ extension QueryPlan {
     ) throws -> RecordQuery.Explanation {
         let measured = MeasuredSource(source, while: goesOn)
         var count = 0
-        try QueryExecutor.run(self, on: measured) { _, _ in
+        try unsafe QueryExecutor.run(self, on: measured) { _, _ in
             count += 1
             return true
         }

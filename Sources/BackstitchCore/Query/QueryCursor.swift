@@ -30,38 +30,35 @@ public struct QueryCursor: Hashable, Sendable, Codable {
         buffer.append(little: UInt32(position.firstEnd))
         for part in [position.values, position.indexValue, position.key] {
             buffer.append(little: UInt32(part.count))
-            part.withUnsafeBytes { buffer.append($0) }
+            buffer.append(part)
         }
-        buffer.append(little: Checksum.xxh64(buffer.bytes))
-        return [UInt8](buffer.bytes)
+        unsafe buffer.append(little: Checksum.xxh64(buffer.bytes))
+        return buffer.array
     }
 
     /// Reads the stored form; nil if the bytes are not a cursor of this version.
     package init?(bytes: [UInt8]) {
-        let parsed: QueryCursor? = bytes.withUnsafeBytes { bytes in
-            let end = bytes.count - 8
-            guard end >= 33, bytes[0] == Self.version,
-                bytes.little(UInt64.self, at: end) == Checksum.xxh64(bytes.part(0..<end)),
-                let count = Int(exactly: bytes.little(UInt64.self, at: 9))
-            else { return nil }
-            var offset = 21
-            var parts: [[UInt8]] = []
-            for _ in 0..<3 {
-                guard offset + 4 <= end else { return nil }
-                let size = Int(bytes.little(UInt32.self, at: offset))
-                guard offset + 4 + size <= end else { return nil }
-                parts.append([UInt8](bytes.part((offset + 4)..<(offset + 4 + size))))
-                offset += 4 + size
-            }
-            let firstEnd = Int(bytes.little(UInt32.self, at: 17))
-            guard firstEnd <= parts[0].count, !parts[2].isEmpty else { return nil }
-            return QueryCursor(
-                position: QueryPosition(
-                    values: parts[0], firstEnd: firstEnd, indexValue: parts[1], key: parts[2]),
-                fingerprint: bytes.little(UInt64.self, at: 1), count: count)
+        let end = bytes.count - 8
+        guard end >= 33, bytes[0] == Self.version,
+            bytes.littleEndian(at: end) == Checksum.xxh64(Array(bytes[..<end])),
+            let count = Int(exactly: bytes.littleEndian(UInt64.self, at: 9))
+        else { return nil }
+        var offset = 21
+        var parts: [[UInt8]] = []
+        for _ in 0..<3 {
+            guard offset + 4 <= end else { return nil }
+            let size = Int(bytes.littleEndian(UInt32.self, at: offset))
+            offset += 4
+            guard offset + size <= end else { return nil }
+            parts.append(Array(bytes[offset..<offset + size]))
+            offset += size
         }
-        guard let parsed else { return nil }
-        self = parsed
+        let firstEnd = Int(bytes.littleEndian(UInt32.self, at: 17))
+        guard firstEnd <= parts[0].count, !parts[2].isEmpty else { return nil }
+        self.init(
+            position: QueryPosition(
+                values: parts[0], firstEnd: firstEnd, indexValue: parts[1], key: parts[2]),
+            fingerprint: bytes.littleEndian(at: 1), count: count)
     }
 
     /// Reads a cursor; throws `dataCorrupted` if it is damaged or of another version.
@@ -94,7 +91,7 @@ extension RecordQuery {
             let type = resolved?.attribute?.type ?? resolved?.related?.attribute.type
             text += "|\(step.attribute ?? "")|\(step.isReversed)|\(type.map { "\($0)" } ?? "")"
         }
-        return text.withUTF8 { Checksum.xxh64(UnsafeRawBufferPointer($0)) }
+        return Checksum.xxh64(text)
     }
 
     /// The position that a cursor of this query stands for.

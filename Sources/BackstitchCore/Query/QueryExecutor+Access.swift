@@ -13,13 +13,14 @@ extension QueryExecutor {
         ) throws -> Bool
     ) throws {
         guard let footprint = source.footprint else {
-            return try unnotedMatches(plan, in: part, on: source, needsBody: needsBody, visit)
+            return try unsafe unnotedMatches(
+                plan, in: part, on: source, needsBody: needsBody, visit)
         }
-        try footprint.query(plan.observed, of: plan.entity.number) { note in
-            try unnotedMatches(plan, in: part, on: source, needsBody: needsBody) {
+        try unsafe footprint.query(plan.observed, of: plan.entity.number) { note in
+            try unsafe unnotedMatches(plan, in: part, on: source, needsBody: needsBody) {
                 value, key, body in
-                note(key)
-                return try visit(value, key, body)
+                unsafe note(key)
+                return try unsafe visit(value, key, body)
             }
         }
     }
@@ -31,11 +32,12 @@ extension QueryExecutor {
         ) throws -> Bool
     ) throws {
         guard let test = plan.test else {
-            return try matches(plan, nil, nil, in: part, on: source, needsBody: needsBody, visit)
+            return try unsafe matches(
+                plan, nil, nil, in: part, on: source, needsBody: needsBody, visit)
         }
         try RowContext.with(source, isNeeded: test.needsContext) { context in
             try test.withRunner {
-                try matches(
+                try unsafe matches(
                     plan, $0, context, in: part, on: source, needsBody: needsBody, visit)
             }
         }
@@ -49,35 +51,37 @@ extension QueryExecutor {
         ) throws -> Bool
     ) throws {
         let entity = plan.entity.number
-        let noBytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        let noBytes = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         let readsRows = needsBody || runner != nil
         /// Reads the row of a key if that is needed, and visits it if it matches.
         func match(
             _ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer
         ) throws -> Bool {
-            guard readsRows else { return try visit(value, key, nil) }
-            return try source.withRow(of: entity, key: key) { body in
-                guard try holds(runner, context, key: key, body: body) else { return true }
-                return try visit(value, key, body)
+            guard readsRows else { return try unsafe visit(value, key, nil) }
+            return try unsafe source.withRow(of: entity, key: key) { body in
+                guard try unsafe holds(runner, context, key: key, body: body) else { return true }
+                return try unsafe visit(value, key, body)
             } ?? true
         }
         switch plan.access {
         case .nothing: return
         case .scan(let isReversed):
-            try source.visitRows(
+            try unsafe source.visitRows(
                 of: entity, within: part ?? plan.rowRange(isReversed: isReversed),
                 reversed: isReversed
             ) { key, body in
-                guard try holds(runner, context, key: key, body: body) else { return true }
-                return try visit(noBytes, key, body)
+                guard try unsafe holds(runner, context, key: key, body: body) else { return true }
+                return try unsafe visit(noBytes, key, body)
             }
         case .records(let keys):
             for key in keys {
-                let goesOn = try key.bytes.withUnsafeBytes { key in
-                    if plan.isBehind(key) { return true }
-                    return try source.withRow(of: entity, key: key) { body in
-                        guard try holds(runner, context, key: key, body: body) else { return true }
-                        return try visit(noBytes, key, body)
+                let goesOn = try unsafe key.bytes.withUnsafeBytes { key in
+                    if unsafe plan.isBehind(key) { return true }
+                    return try unsafe source.withRow(of: entity, key: key) { body in
+                        guard try unsafe holds(runner, context, key: key, body: body) else {
+                            return true
+                        }
+                        return try unsafe visit(noBytes, key, body)
                     } ?? true
                 }
                 if !goesOn { return }
@@ -87,29 +91,29 @@ extension QueryExecutor {
             var goesOn = true
             for at in ranges.indices where goesOn {
                 let range = isReversed ? ranges[ranges.count - 1 - at] : ranges[at]
-                try source.visitIndex(
+                try unsafe source.visitIndex(
                     of: entity, attribute: attribute, within: range, reversed: isReversed,
                     readsRows: readsRows
                 ) { value, key in
-                    goesOn = try match(value, key)
+                    goesOn = try unsafe match(value, key)
                     return goesOn
                 }
             }
         case .referrers(let attribute, let targets):
             var goesOn = true
             for target in targets where goesOn {
-                try source.visitReferrers(
+                try unsafe source.visitReferrers(
                     of: entity, attribute: attribute, target: target, from: plan.keyStart,
                     readsRows: readsRows
                 ) { key in
-                    goesOn = try match(noBytes, key)
+                    goesOn = try unsafe match(noBytes, key)
                     return goesOn
                 }
             }
         case .combined(let keySource):
-            try KeySet(keySource, of: entity, on: source).visit { key in
-                if plan.isBehind(key) { return true }
-                return try match(noBytes, key)
+            try unsafe KeySet(keySource, of: entity, on: source).visit { key in
+                if unsafe plan.isBehind(key) { return true }
+                return try unsafe match(noBytes, key)
             }
         }
     }
@@ -120,9 +124,10 @@ extension QueryExecutor {
         body: UnsafeRawBufferPointer
     ) throws -> Bool {
         guard let runner else { return true }
-        guard let fields = PackedFields(body) else { throw damaged }
+        guard let fields = unsafe PackedFields(body) else { throw damaged }
         do {
-            return try runner.holds(for: RowBytes(key: key, fields: fields, context: context))
+            return try unsafe runner.holds(
+                for: RowBytes(key: key, fields: fields, context: context))
         } catch is FieldError {
             throw damaged
         }

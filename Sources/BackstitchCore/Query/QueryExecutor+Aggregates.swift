@@ -31,14 +31,14 @@ extension QueryExecutor {
         var scratch = ByteBuffer()
         do {
             guard isWhole else {
-                return try run(plan, on: source) { _, body in
-                    try grouping.add(body, scratch: &scratch)
+                return try unsafe run(plan, on: source) { _, body in
+                    try unsafe grouping.add(body, scratch: &scratch)
                     return true
                 }
             }
             if try plan.addAlongside(on: source, to: &grouping) { return }
-            try matches(plan, on: source, needsBody: true) { _, _, body in
-                if let body { try grouping.add(body, scratch: &scratch) }
+            try unsafe matches(plan, on: source, needsBody: true) { _, _, body in
+                if let body = unsafe body { try unsafe grouping.add(body, scratch: &scratch) }
                 return true
             }
         } catch is FieldError {
@@ -68,8 +68,8 @@ extension QueryExecutor {
                 // Another access would look at all matches, which one pass does for all aggregates.
                 guard plan.ordering != .inMemory || plan.access == .nothing else { return nil }
                 var value = RecordValue.null
-                try run(plan, on: source) { _, body in
-                    guard let fields = PackedFields(body) else { throw damaged }
+                try unsafe run(plan, on: source) { _, body in
+                    guard let fields = unsafe PackedFields(body) else { throw damaged }
                     value = try attribute.value(of: fields)
                     return false
                 }

@@ -18,43 +18,44 @@ extension QueryExecutor {
         var value = ByteBuffer(capacity: OrderedKey.byteCountMax)
         var isStarted = false
         var goesOn = true
-        try matches(plan, on: source, needsBody: needsBody && !alwaysSorts) { found, key, body in
-            if isStarted, found.order(value.bytes) != 0 {
-                goesOn = try buffer.visitSorted { try visit($0, nil) }
+        try unsafe matches(plan, on: source, needsBody: needsBody && !alwaysSorts) {
+            found, key, body in
+            if isStarted, unsafe found.order(value.bytes) != 0 {
+                goesOn = try unsafe buffer.visitSorted { try unsafe visit($0, nil) }
                 isStarted = false
                 if !goesOn { return false }
             }
-            let isCut = OrderedKey.isCut(
+            let isCut = unsafe OrderedKey.isCut(
                 found, type: attribute.type, textBytesMax: textBytesMax)
             guard alwaysSorts || isCut else {
-                goesOn = try visit(key, body)
+                goesOn = try unsafe visit(key, body)
                 return goesOn
             }
             if !isStarted {
                 isStarted = true
                 value.removeAll()
-                value.append(found)
-                buffer.reset(
+                unsafe value.append(found)
+                unsafe buffer.reset(
                     countMax: plan.stop,
                     after: plan.position?.start(in: found, of: attribute, isCut: isCut))
             }
             let steps = isCut ? plan.steps[...] : plan.steps.dropFirst()
             let leading = steps.first?.leading
-            if let body {
-                try buffer.add(
+            if let body = unsafe body {
+                try unsafe buffer.add(
                     key: key, steps: steps, leading: leading, fields: fields(body), context)
             } else if steps.isEmpty {
-                try buffer.add(key: key, steps: steps, leading: nil, fields: nil, context)
+                try unsafe buffer.add(key: key, steps: steps, leading: nil, fields: nil, context)
             } else {
-                _ = try source.withRow(of: plan.entity.number, key: key) { body in
-                    try buffer.add(
+                _ = try unsafe source.withRow(of: plan.entity.number, key: key) { body in
+                    try unsafe buffer.add(
                         key: key, steps: steps, leading: leading, fields: fields(body), context)
                     return true
                 }
             }
             return true
         }
-        if goesOn, isStarted { _ = try buffer.visitSorted { try visit($0, nil) } }
+        if goesOn, isStarted { _ = try unsafe buffer.visitSorted { try unsafe visit($0, nil) } }
     }
 }
 
@@ -64,7 +65,7 @@ extension QueryPosition {
         in value: UnsafeRawBufferPointer, of attribute: AttributeBinding, isCut: Bool
     ) -> [UInt8]? {
         let own = indexValue(in: attribute)
-        guard own.withUnsafeBytes({ value.order($0) }) == 0 else { return nil }
+        guard unsafe value.order(own) == 0 else { return nil }
         return isCut ? ordered : orderedAfterFirst
     }
 }

@@ -30,19 +30,19 @@ extension QueryExecutor {
         var last: QueryPosition?
         var visited = 0
         var hasMore = false
-        try run(plan, on: source) { key, body in
+        try unsafe run(plan, on: source) { key, body in
             guard visited < size else {
                 hasMore = true
                 return false
             }
             visited += 1
             if visited == size {
-                guard let fields = PackedFields(body) else { throw damaged }
+                guard let fields = unsafe PackedFields(body) else { throw damaged }
                 last = try RowContext.with(source, isNeeded: plan.sortsByOthers) { context in
-                    try QueryPosition(behind: key, fields, steps: plan.steps, context)
+                    try unsafe QueryPosition(behind: key, fields, steps: plan.steps, context)
                 }
             }
-            try visit(key, body)
+            try unsafe visit(key, body)
             return true
         }
         guard hasMore, visited < remaining, let last else { return nil }

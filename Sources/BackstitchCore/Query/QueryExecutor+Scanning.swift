@@ -37,16 +37,16 @@ extension QueryExecutor {
         let needsContext = plan.sortsByOthers || plan.test?.needsContext == true
         try RowContext.with(source, isNeeded: needsContext) { context in
             func look(_ runner: ConditionRunner?) throws {
-                try source.visitRows(of: entity.number, within: range, reversed: false) {
+                try unsafe source.visitRows(of: entity.number, within: range, reversed: false) {
                     key, body in
                     scan.examined += 1
-                    guard let fields = PackedFields(body) else { throw damaged }
+                    guard let fields = unsafe PackedFields(body) else { throw damaged }
                     do {
-                        let row = RowBytes(key: key, fields: fields, context: context)
+                        let row = unsafe RowBytes(key: key, fields: fields, context: context)
                         if try runner?.holds(for: row) ?? true {
                             left -= 1
                             scan.matched += 1
-                            try buffer.add(
+                            try unsafe buffer.add(
                                 key: key, steps: plan.steps[...], leading: leading, fields: fields,
                                 context)
                         }
@@ -54,7 +54,7 @@ extension QueryExecutor {
                         throw damaged
                     }
                     guard left > 0, goesOn(scan.examined) else {
-                        scan.through = Array(key)
+                        scan.through = unsafe Array(key)
                         return false
                     }
                     return true
@@ -66,7 +66,7 @@ extension QueryExecutor {
                 try look(nil)
             }
         }
-        try buffer.visitPlaces(visit)
+        try unsafe buffer.visitPlaces(visit)
         return scan
     }
 }

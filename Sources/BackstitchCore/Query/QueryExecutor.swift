@@ -13,10 +13,12 @@ package enum QueryExecutor {
         _ plan: QueryPlan, on source: borrowing Source,
         visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        try ordered(plan, on: source, needsBody: true) { key, body in
-            if let body { return try visit(key, body) }
+        try unsafe ordered(plan, on: source, needsBody: true) { key, body in
+            if let body = unsafe body { return try unsafe visit(key, body) }
             // A row that a sorted key belongs to is there: both are of one snapshot.
-            return try source.withRow(of: plan.entity.number, key: key) { try visit(key, $0) }
+            return try unsafe source.withRow(of: plan.entity.number, key: key) {
+                try unsafe visit(key, $0)
+            }
                 ?? true
         }
     }
@@ -27,7 +29,7 @@ package enum QueryExecutor {
         _ plan: QueryPlan, on source: borrowing Source,
         visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        try ordered(plan, on: source, needsBody: false) { key, _ in try visit(key) }
+        try unsafe ordered(plan, on: source, needsBody: false) { key, _ in try unsafe visit(key) }
     }
 
     /// The number of records of an answer; its order is not made.
@@ -38,7 +40,7 @@ package enum QueryExecutor {
         if let count = try plan.countAlongside(on: source) { return count }
         let stop = plan.stop
         var count = 0
-        try matches(plan, on: source, needsBody: false) { _, _, _ in
+        try unsafe matches(plan, on: source, needsBody: false) { _, _, _ in
             count += 1
             return count != stop
         }
@@ -52,7 +54,7 @@ package enum QueryExecutor {
     ) throws {
         if plan.limit == 0 { return }
         try RowContext.with(source, isNeeded: plan.sortsByOthers) { context in
-            try ordered(plan, context, on: source, needsBody: needsBody, visit)
+            try unsafe ordered(plan, context, on: source, needsBody: needsBody, visit)
         }
     }
 
@@ -65,19 +67,21 @@ package enum QueryExecutor {
         case .asRead:
             // What the offset skips is not read unless a condition asks for it.
             let readsFirst = needsBody && plan.offset == 0
-            try matches(plan, on: source, needsBody: readsFirst) { _, key, body in
-                try window.pass(key, body, visit)
+            try unsafe matches(plan, on: source, needsBody: readsFirst) { _, key, body in
+                try unsafe window.pass(key, body, visit)
             }
         case .inMemory:
             if let parts = try plan.sortAlongside(on: source) {
-                return try SortBuffer.visitMerged(parts) { try window.pass($0, nil, visit) }
+                return try unsafe SortBuffer.visitMerged(parts) {
+                    try unsafe window.pass($0, nil, visit)
+                }
             }
             var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
             try collect(plan, context, on: source, into: &buffer)
-            _ = try buffer.visitSorted { key in try window.pass(key, nil, visit) }
+            _ = try unsafe buffer.visitSorted { key in try unsafe window.pass(key, nil, visit) }
         case .groups:
-            try grouped(plan, context, on: source, needsBody: needsBody) { key, body in
-                try window.pass(key, body, visit)
+            try unsafe grouped(plan, context, on: source, needsBody: needsBody) { key, body in
+                try unsafe window.pass(key, body, visit)
             }
         }
     }
@@ -91,16 +95,16 @@ package enum QueryExecutor {
         let sortsByRow = plan.steps.contains { !$0.isKey }
         // Taken once: each slice counts a reference.
         let steps = plan.steps[...]
-        try matches(plan, in: part, on: source, needsBody: sortsByRow) { _, key, body in
-            try buffer.add(
+        try unsafe matches(plan, in: part, on: source, needsBody: sortsByRow) { _, key, body in
+            try unsafe buffer.add(
                 key: key, steps: steps, leading: leading, fields: fields(body), context)
             return true
         }
     }
 
     static func fields(_ body: UnsafeRawBufferPointer?) throws -> PackedFields? {
-        guard let body else { return nil }
-        guard let fields = PackedFields(body) else { throw damaged }
+        guard let body = unsafe body else { return nil }
+        guard let fields = unsafe PackedFields(body) else { throw damaged }
         return fields
     }
 
@@ -152,9 +156,9 @@ struct Window {
     ) rethrows -> Bool {
         switch next() {
         case .skip: return true
-        case .take: return try visit(key, body)
+        case .take: return try unsafe visit(key, body)
         case .takeLast:
-            _ = try visit(key, body)
+            _ = try unsafe visit(key, body)
             return false
         }
     }

@@ -30,7 +30,7 @@ package struct QueryFilter: Sendable {
     ) throws -> Bool {
         guard let test else { return true }
         return try RowContext.with(source, isNeeded: test.needsContext) { context in
-            try Self.holds(test, key, body, context)
+            try unsafe Self.holds(test, key, body, context)
         }
     }
 
@@ -43,17 +43,18 @@ package struct QueryFilter: Sendable {
     ) throws -> Bool {
         guard let test else { return true }
         let context = test.needsContext ? RowContext() : nil
-        return try Self.holds(test, key, body, context)
+        return try unsafe Self.holds(test, key, body, context)
     }
 
     private static func holds(
         _ test: BoundCondition, _ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer,
         _ context: RowContext?
     ) throws -> Bool {
-        guard let fields = PackedFields(body) else { throw QueryExecutor.damaged }
+        guard let fields = unsafe PackedFields(body) else { throw QueryExecutor.damaged }
         return try withExtendedLifetime(context) {
             do {
-                return try test.holds(for: RowBytes(key: key, fields: fields, context: context))
+                return try unsafe test.holds(
+                    for: RowBytes(key: key, fields: fields, context: context))
             } catch is FieldError {
                 throw QueryExecutor.damaged
             }

@@ -13,14 +13,17 @@ extension QueryPlan.Access {
         case .records(let keys): return min(keys.count, bound)
         case .scan:
             if let known = try source.rowCount(of: entity) { return min(known, bound) }
-            try source.visitRows(of: entity, within: .all, reversed: false) { _, _ in step() }
+            try unsafe source.visitRows(of: entity, within: .all, reversed: false) { _, _ in step()
+            }
         case .index(let attribute, let ranges, _):
-            _ = try KeySource.index(attribute, ranges).visit(of: entity, on: source) { _ in step() }
+            _ = try unsafe KeySource.index(attribute, ranges).visit(of: entity, on: source) { _ in
+                step()
+            }
         case .referrers(let attribute, let targets):
-            _ = try KeySource.referrers(attribute, targets)
+            _ = try unsafe KeySource.referrers(attribute, targets)
                 .visit(of: entity, on: source) { _ in step() }
         case .combined(let keySource):
-            _ = try keySource.visit(of: entity, on: source) { _ in step() }
+            _ = try unsafe keySource.visit(of: entity, on: source) { _ in step() }
         }
         return count
     }

@@ -28,9 +28,9 @@ extension QueryPlan {
     ) throws -> Bool {
         guard !parts.isEmpty else { return false }
         return try source.alongside(count: parts.count) { part, source in
-            try QueryExecutor.matches(self, in: parts[part], on: source, needsBody: true) {
+            try unsafe QueryExecutor.matches(self, in: parts[part], on: source, needsBody: true) {
                 _, key, body in
-                if let body { try visit(part, key, body) }
+                if let body = unsafe body { try unsafe visit(part, key, body) }
                 return true
             }
         }
@@ -46,7 +46,7 @@ extension QueryPlan {
         let counts = Results<Int>(count: parts.count)
         let ran = try source.alongside(count: parts.count) { part, source in
             var count = 0
-            try QueryExecutor.matches(self, in: parts[part], on: source, needsBody: false) {
+            try unsafe QueryExecutor.matches(self, in: parts[part], on: source, needsBody: false) {
                 _, _, _ in
                 count += 1
                 return true
@@ -70,9 +70,9 @@ extension QueryPlan {
         let ran = try source.alongside(count: parts.count) { part, source in
             var grouping = try empty.emptied()
             var scratch = ByteBuffer()
-            try QueryExecutor.matches(self, in: parts[part], on: source, needsBody: true) {
+            try unsafe QueryExecutor.matches(self, in: parts[part], on: source, needsBody: true) {
                 _, _, body in
-                if let body { try grouping.add(body, scratch: &scratch) }
+                if let body = unsafe body { try unsafe grouping.add(body, scratch: &scratch) }
                 return true
             }
             groupings[part] = grouping
@@ -100,23 +100,29 @@ extension QueryPlan {
 }
 
 /// What came of pieces, each set by one thread.
+@safe
 private final class Results<Result> {
     private let results: UnsafeMutableBufferPointer<Result?>
 
     init(count: Int) {
-        results = .allocate(capacity: count)
-        results.initialize(repeating: nil)
+        unsafe results = .allocate(capacity: count)
+        unsafe results.initialize(repeating: nil)
     }
 
     deinit {
-        results.deinitialize()
-        results.deallocate()
+        unsafe results.deinitialize()
+        unsafe results.deallocate()
     }
 
     subscript(part: Int) -> Result? {
-        get { results[part] }
-        set { results[part] = newValue }
+        get { unsafe results[checked(part)] }
+        set { unsafe results[checked(part)] = newValue }
     }
 
-    var all: [Result] { results.compactMap { $0 } }
+    private func checked(_ part: Int) -> Int {
+        unsafe precondition(results.indices.contains(part), "There is no such piece.")
+        return part
+    }
+
+    var all: [Result] { unsafe results.compactMap { $0 } }
 }

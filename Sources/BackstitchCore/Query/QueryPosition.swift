@@ -30,15 +30,15 @@ package struct QueryPosition: Hashable, Sendable {
         firstEnd = 0
         indexValue = []
         for (position, step) in steps.enumerated() {
-            try step.append(key: key, fields: fields, context, to: &buffer)
+            try unsafe step.append(key: key, fields: fields, context, to: &buffer)
             if position == 0 { firstEnd = buffer.count }
         }
-        values = [UInt8](buffer.bytes)
-        self.key = [UInt8](key)
+        values = buffer.array
+        self.key = unsafe [UInt8](key)
         if let attribute = steps.first?.attribute {
             buffer.removeAll()
             try attribute.appendKey(of: fields, to: &buffer)
-            indexValue = [UInt8](buffer.bytes)
+            indexValue = buffer.array
         }
     }
 
@@ -68,10 +68,10 @@ extension QueryPlan.Step {
             if let attribute {
                 try attribute.appendKey(of: fields, to: &output, textBytesMax: .max)
             }
-            try related?.appendKey(
+            try unsafe related?.appendKey(
                 of: RowBytes(key: key, fields: fields, context: context), to: &output)
         } else {
-            output.append(key)
+            unsafe output.append(key)
         }
         if isReversed { output.invert(from: start) }
     }
@@ -81,7 +81,7 @@ extension ByteBuffer {
     /// Inverts each byte from a position on, which turns their order round.
     fileprivate mutating func invert(from start: Int) {
         for offset in start..<count {
-            base.storeBytes(of: ~bytes[offset], toByteOffset: offset, as: UInt8.self)
+            unsafe base.storeBytes(of: ~bytes[offset], toByteOffset: offset, as: UInt8.self)
         }
     }
 }
@@ -101,7 +101,7 @@ extension QueryPlan {
     @inline(__always)
     func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let position, ordering == .asRead else { return false }
-        return position.key.withUnsafeBytes { key.order($0) <= 0 }
+        return unsafe key.order(position.key) <= 0
     }
 
     /// The record keys that a scan has to read.

@@ -23,7 +23,7 @@ package final class ReadFootprint {
 
         package mutating func add(_ key: UnsafeRawBufferPointer) {
             guard !isWhole else { return }
-            keys.insert(key.recordHash)
+            unsafe keys.insert(key.recordHash)
             if keys.count > Self.keysMax { addAll() }
         }
 
@@ -77,12 +77,12 @@ package final class ReadFootprint {
 
     /// Notes a record that was looked up, whether it is there or not.
     package func note(_ key: UnsafeRawBufferPointer, of entity: EntityNumber) {
-        if !isInQuery { records[entity, default: Records()].add(key) }
+        if !isInQuery { unsafe records[entity, default: Records()].add(key) }
     }
 
     /// Notes a record that a query looked up for another one, whether it is there or not.
     func noteOther(_ key: UnsafeRawBufferPointer, of entity: EntityNumber) {
-        records[entity, default: Records()].add(key)
+        unsafe records[entity, default: Records()].add(key)
     }
 
     /// Notes what a query asked of records that belong to another one.
@@ -119,7 +119,9 @@ package final class ReadFootprint {
         var read = records.removeValue(forKey: entity) ?? Records()
         read.add(condition)
         records[entity] = read
-        try inside { try matches { self.records[entity, default: Records()].add($0) } }
+        try inside {
+            try unsafe matches { unsafe self.records[entity, default: Records()].add($0) }
+        }
     }
 
     /// Runs a closure whose reads belong to something that is noted already.
@@ -135,7 +137,7 @@ extension UnsafeRawBufferPointer {
     /// The hash of a stored record key; another one in each run of the program.
     package var recordHash: Int {
         var hasher = Hasher()
-        hasher.combine(bytes: self)
+        unsafe hasher.combine(bytes: self)
         return hasher.finalize()
     }
 }

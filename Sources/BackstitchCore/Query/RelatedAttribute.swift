@@ -43,10 +43,11 @@ package struct RelatedAttribute: Hashable, Sendable {
         guard followed < hops.count else {
             return try attribute.appendKey(of: row.fields, to: &output, textBytesMax: .max)
         }
-        guard let target = try row.value(of: hops[followed].reference.field)?.storedKey else {
+        guard let target = try unsafe row.value(of: hops[followed].reference.field)?.storedKey
+        else {
             return
         }
-        try row.requiredContext().withRow(of: hops[followed].target.number, key: target) {
+        try unsafe row.requiredContext().withRow(of: hops[followed].target.number, key: target) {
             try appendKey(of: $0, after: followed + 1, to: &output)
         }
     }

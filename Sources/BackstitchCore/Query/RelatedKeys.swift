@@ -51,8 +51,8 @@ struct RelatedKeys {
         let plan = try QueryPlan(query, in: target, needsRows: false, costs: costs, on: source)
         guard try plan.isShort(costs, source) else { return nil }
         var keys: [RecordKey] = []
-        try QueryExecutor.matches(plan, on: source, needsBody: false) { _, key, _ in
-            guard let key = RecordKey(reading: key) else { throw QueryExecutor.damaged }
+        try unsafe QueryExecutor.matches(plan, on: source, needsBody: false) { _, key, _ in
+            guard let key = unsafe RecordKey(reading: key) else { throw QueryExecutor.damaged }
             keys.append(key)
             return true
         }
@@ -79,8 +79,10 @@ struct RelatedKeys {
         guard try plan.isShort(costs, source) else { return nil }
         var keys: Set<RecordKey> = []
         var count = 0
-        try QueryExecutor.matches(plan, on: source, needsBody: true) { _, _, body in
-            guard let body, let fields = PackedFields(body) else { throw QueryExecutor.damaged }
+        try unsafe QueryExecutor.matches(plan, on: source, needsBody: true) { _, _, body in
+            guard let body = unsafe body, let fields = unsafe PackedFields(body) else {
+                throw QueryExecutor.damaged
+            }
             if case .reference(let key) = try attribute.value(of: fields) { keys.insert(key) }
             count += 1
             return true

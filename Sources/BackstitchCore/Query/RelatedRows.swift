@@ -1,11 +1,13 @@
 /// Copies of rows that one run of a query looked up by their keys: many rows lead to few others.
 ///
 /// Bytes that it gave stay where they are as long as it lives. When it is full, it keeps no more rows.
+@safe
 struct RelatedRows: ~Copyable {
     /// The most bytes of keys and rows that are kept.
     static let byteCountMax = 4 << 20
 
     /// What is known of a key.
+    @safe
     enum Known {
         case nothing
         /// No row has it.
@@ -13,6 +15,7 @@ struct RelatedRows: ~Copyable {
         case row(UnsafeRawBufferPointer)
     }
 
+    @safe
     private struct Entry {
         let hash: Int
         let entity: EntityNumber
@@ -23,23 +26,24 @@ struct RelatedRows: ~Copyable {
     private var entries: [Entry] = []
     /// The positions of entries, in places that their hashes tell; -1 where none is.
     private var places: [Int32] = []
-    private var parts: [UnsafeMutableRawBufferPointer] = []
+    private var parts: [UnsafeMutableRawBufferPointer] = unsafe []
     private var usedInPart = 0
     private var byteCount = 0
 
     deinit {
-        for part in parts { part.deallocate() }
+        for at in unsafe parts.indices { unsafe parts[at].deallocate() }
     }
 
     /// What is known of a record.
     func known(of entity: EntityNumber, _ key: UnsafeRawBufferPointer) -> Known {
         guard !places.isEmpty else { return .nothing }
-        let hash = key.recordHash
+        let hash = unsafe key.recordHash
         var place = hash & (places.count - 1)
         while places[place] >= 0 {
             let entry = entries[Int(places[place])]
-            if entry.hash == hash, entry.entity == entity, entry.key.holdsSameBytes(as: key) {
-                return entry.body.map { .row($0) } ?? .absent
+            if entry.hash == hash, entry.entity == entity, unsafe entry.key.holdsSameBytes(as: key)
+            {
+                return unsafe entry.body.map { unsafe .row($0) } ?? .absent
             }
             place = (place + 1) & (places.count - 1)
         }
@@ -50,13 +54,13 @@ struct RelatedRows: ~Copyable {
     mutating func keep(
         _ body: UnsafeRawBufferPointer?, of entity: EntityNumber, _ key: UnsafeRawBufferPointer
     ) {
-        let needed = key.count + (body?.count ?? 0)
+        let needed = unsafe key.count + (body?.count ?? 0)
         guard byteCount + needed <= Self.byteCountMax else { return }
         if 2 * (entries.count + 1) > places.count { growPlaces() }
-        let hash = key.recordHash
+        let hash = unsafe key.recordHash
         put(hash, Int32(entries.count))
-        entries.append(
-            Entry(hash: hash, entity: entity, key: copy(key), body: body.map { copy($0) }))
+        unsafe entries.append(
+            Entry(hash: hash, entity: entity, key: copy(key), body: body.map { unsafe copy($0) }))
         byteCount += needed
     }
 
@@ -72,15 +76,15 @@ struct RelatedRows: ~Copyable {
     }
 
     private mutating func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        if parts.last.map({ $0.count - usedInPart < bytes.count }) ?? true {
-            let size = min(65_536, 1_024 << parts.count)
-            parts.append(.allocate(byteCount: max(size, bytes.count), alignment: 8))
+        if unsafe parts.last.map({ $0.count - usedInPart < bytes.count }) ?? true {
+            let size = unsafe min(65_536, 1_024 << parts.count)
+            unsafe parts.append(.allocate(byteCount: max(size, bytes.count), alignment: 8))
             usedInPart = 0
         }
-        let part = parts[parts.count - 1]
-        let copy = UnsafeMutableRawBufferPointer(
+        let part = unsafe parts[parts.count - 1]
+        let copy = unsafe UnsafeMutableRawBufferPointer(
             rebasing: part[usedInPart..<(usedInPart + bytes.count)])
-        copy.copyMemory(from: bytes)
+        unsafe copy.copyMemory(from: bytes)
         usedInPart += bytes.count
         return UnsafeRawBufferPointer(copy)
     }

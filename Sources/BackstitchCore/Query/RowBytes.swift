@@ -1,5 +1,5 @@
 /// A row as conditions read it: its stored record key and its packed fields.
-@usableFromInline
+@safe @usableFromInline
 package struct RowBytes {
     package let key: UnsafeRawBufferPointer
     package let fields: PackedFields
@@ -7,13 +7,13 @@ package struct RowBytes {
     let context: Unmanaged<RowContext>?
 
     package init(key: UnsafeRawBufferPointer, fields: PackedFields) {
-        self.init(key: key, fields: fields, context: nil)
+        unsafe self.init(key: key, fields: fields, context: nil)
     }
 
     init(key: UnsafeRawBufferPointer, fields: PackedFields, context: RowContext?) {
-        self.key = key
+        unsafe self.key = key
         self.fields = fields
-        self.context = context.map { Unmanaged.passUnretained($0) }
+        unsafe self.context = context.map { unsafe Unmanaged.passUnretained($0) }
     }
 
     /// The value of a field; nil if the row has none, or null.
@@ -23,16 +23,17 @@ package struct RowBytes {
     /// this is the inner loop of every scan; `PackedFields` has checked that it fits.
     @inline(__always)
     func value(of field: FieldID) throws(FieldError) -> _FieldValue? {
-        guard let start = fields.bytes.baseAddress, fields.entrySize == 3 else {
+        guard let start = unsafe fields.bytes.baseAddress, fields.entrySize == 3 else {
             return try fields.value(of: field).flatMap { $0.tag == .null ? nil : $0 }
         }
         var position = min(Int(field.rawValue), fields.count) - 1
         while position >= 0 {
-            let entry = start + (fields.entryStart + position * 3)
-            let found = UInt16(entry.load(as: UInt8.self))
+            let entry = unsafe start + (fields.entryStart + position * 3)
+            let found = unsafe UInt16(entry.load(as: UInt8.self))
             if found == field.rawValue {
-                let offset = (entry + 1).loadUnaligned(as: UInt16.self)
-                return try value(at: fields.dataStart + Int(UInt16(littleEndian: offset)), start)
+                let offset = unsafe (entry + 1).loadUnaligned(as: UInt16.self)
+                return try unsafe value(
+                    at: fields.dataStart + Int(UInt16(littleEndian: offset)), start)
             }
             if found < field.rawValue { return nil }
             position -= 1
@@ -48,17 +49,17 @@ package struct RowBytes {
         var low = place
         let high: Int
         if place < fields.varyingStart {
-            let tag = (start + place).load(as: UInt8.self)
+            let tag = unsafe (start + place).load(as: UInt8.self)
             guard let size = FieldTag.fixedBytes(tag) else { throw FieldError(.damaged) }
             high = place + 1 + size
         } else {
-            (low, high) = try PackedFields.varyingBounds(in: fields.bytes, at: place)
+            (low, high) = try unsafe PackedFields.varyingBounds(in: fields.bytes, at: place)
         }
-        guard low < high, high <= fields.bytes.count else { throw FieldError(.damaged) }
-        let byte = (start + low).load(as: UInt8.self)
+        guard low < high, unsafe high <= fields.bytes.count else { throw FieldError(.damaged) }
+        let byte = unsafe (start + low).load(as: UInt8.self)
         guard let tag = FieldTag(rawValue: byte) else { throw FieldError(unknownTag: byte) }
         if tag == .null { return nil }
-        return _FieldValue(
+        return unsafe _FieldValue(
             tag: tag,
             payload: UnsafeRawBufferPointer(start: start + (low + 1), count: high - low - 1))
     }

@@ -2,6 +2,7 @@
 /// relationships, and the elements of its lists.
 ///
 /// Belongs to one run of a query, on one thread, and ends with it.
+@safe
 package final class RowContext {
     /// Calls a closure with the packed fields of a row, if the row exists.
     typealias RowVisit = (
@@ -21,21 +22,21 @@ package final class RowContext {
 
     /// A context without other rows.
     init() {
-        visitRow = nil
-        visitReferrers = nil
+        unsafe visitRow = nil
+        unsafe visitReferrers = nil
         footprint = nil
     }
 
     /// A context with the rows of a source, which is kept as long.
     init(_ source: some RowSource) {
-        visitRow = { entity, key, use in
-            _ = try source.withRow(of: entity, key: key) {
-                try use($0)
+        unsafe visitRow = { entity, key, use in
+            _ = try unsafe source.withRow(of: entity, key: key) {
+                try unsafe use($0)
                 return true
             }
         }
-        visitReferrers = { entity, attribute, target, use in
-            try source.visitReferrers(
+        unsafe visitReferrers = { entity, attribute, target, use in
+            try unsafe source.visitReferrers(
                 of: entity, attribute: attribute, target: target, from: [], readsRows: false, use)
         }
         footprint = source.footprint
@@ -57,29 +58,29 @@ package final class RowContext {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (RowBytes) throws -> Void
     ) throws {
-        switch others.known(of: entity, key) {
+        switch unsafe others.known(of: entity, key) {
         case .absent: return
-        case .row(let bytes): return try use(bytes, key, body)
+        case .row(let bytes): return try unsafe use(bytes, key, body)
         case .nothing: break
         }
-        guard let visitRow else { throw Self.alone }
+        guard let visitRow = unsafe visitRow else { throw Self.alone }
         // Whether it is there or not: the answer depends on it.
-        footprint?.noteOther(key, of: entity)
+        unsafe footprint?.noteOther(key, of: entity)
         var isThere = false
-        try visitRow(entity, key) { bytes in
+        try unsafe visitRow(entity, key) { bytes in
             isThere = true
-            others.keep(bytes, of: entity, key)
-            try use(bytes, key, body)
+            unsafe others.keep(bytes, of: entity, key)
+            try unsafe use(bytes, key, body)
         }
-        if !isThere { others.keep(nil, of: entity, key) }
+        if !isThere { unsafe others.keep(nil, of: entity, key) }
     }
 
     private func use(
         _ bytes: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer,
         _ body: (RowBytes) throws -> Void
     ) throws {
-        guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
-        let row = RowBytes(key: key, fields: fields, context: self)
+        guard let fields = unsafe PackedFields(bytes) else { throw QueryExecutor.damaged }
+        let row = unsafe RowBytes(key: key, fields: fields, context: self)
         if elements.isEmpty { return try body(row) }
         // The elements belong to the row in front.
         let outer = elements
@@ -93,29 +94,31 @@ package final class RowContext {
         of entity: EntityBinding, _ attribute: AttributeBinding, to target: UnsafeRawBufferPointer,
         fulfilling condition: Condition, _ test: BoundCondition?, upTo stop: Int
     ) throws -> Int {
-        guard let visitRow, let visitReferrers else { throw Self.alone }
-        guard let key = RecordKey(reading: target) else { throw FieldError(.damaged) }
+        guard let visitRow = unsafe visitRow, let visitReferrers = unsafe visitReferrers else {
+            throw Self.alone
+        }
+        guard let key = unsafe RecordKey(reading: target) else { throw FieldError(.damaged) }
         footprint?.noteOther(condition.bounded().simplified(), of: entity.number)
         let isCut = key.isCutInKeys
         let outer = elements
         elements = []
         defer { elements = outer }
         var count = 0
-        try visitReferrers(entity.number, attribute, key) { other in
+        try unsafe visitReferrers(entity.number, attribute, key) { other in
             guard test != nil || isCut else {
-                footprint?.noteOther(other, of: entity.number)
+                unsafe footprint?.noteOther(other, of: entity.number)
                 count += 1
                 return count < stop
             }
-            try visitRow(entity.number, other) { bytes in
-                guard let fields = PackedFields(bytes) else { throw QueryExecutor.damaged }
-                let row = RowBytes(key: other, fields: fields, context: self)
+            try unsafe visitRow(entity.number, other) { bytes in
+                guard let fields = unsafe PackedFields(bytes) else { throw QueryExecutor.damaged }
+                let row = unsafe RowBytes(key: other, fields: fields, context: self)
                 if isCut {
-                    let found = try row.value(of: attribute.field)?.storedKey
-                    guard found?.order(target) == 0 else { return }
+                    let found = try unsafe row.value(of: attribute.field)?.storedKey
+                    guard unsafe found?.order(target) == 0 else { return }
                 }
                 guard try test?.holds(for: row) ?? true else { return }
-                footprint?.noteOther(other, of: entity.number)
+                unsafe footprint?.noteOther(other, of: entity.number)
                 count += 1
             }
             return count < stop
@@ -131,9 +134,9 @@ package final class RowContext {
 extension RowBytes {
     /// What else may be read for the row.
     func requiredContext() -> RowContext {
-        guard let context else {
+        guard let context = unsafe context else {
             preconditionFailure("A condition that needs a context is run with one.")
         }
-        return context.takeUnretainedValue()
+        return unsafe context.takeUnretainedValue()
     }
 }

@@ -50,18 +50,18 @@ struct SortBuffer: ~Copyable {
         }
         let start = data.count
         // In place: a copy of a step counts a dozen references.
-        try steps.withUnsafeBufferPointer { steps in
+        try unsafe steps.withUnsafeBufferPointer { steps in
             for at in steps.indices {
-                try steps[at].append(key: key, fields: fields, context, to: &data)
+                try unsafe steps[at].append(key: key, fields: fields, context, to: &data)
             }
         }
         let keyStart = data.count
-        data.append(key)
-        if let after, data.bytes.part(start..<data.count).isAtOrBefore(after) {
+        unsafe data.append(key)
+        if let after, unsafe data.bytes.part(start..<data.count).order(after) <= 0 {
             data.truncate(to: start)
             return
         }
-        let entry = Entry(
+        let entry = unsafe Entry(
             prefix: data.bytes.leading(from: start), start: start, keyStart: keyStart,
             end: data.count)
         insert(entry)
@@ -74,7 +74,7 @@ struct SortBuffer: ~Copyable {
             if entries.count == countMax { makeHeap() }
             return
         }
-        guard let last = entries.first, Self.precedes(entry, last, in: data.bytes) else {
+        guard let last = entries.first, unsafe Self.precedes(entry, last, in: data.bytes) else {
             data.truncate(to: entry.start)
             return
         }
@@ -89,9 +89,10 @@ struct SortBuffer: ~Copyable {
         _ visit: (_ key: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer) throws -> Void
     ) throws {
         sort()
-        let bytes = data.bytes
+        let bytes = unsafe data.bytes
         for entry in entries {
-            try visit(bytes.part(entry.keyStart..<entry.end), bytes.part(entry.start..<entry.end))
+            try unsafe visit(
+                bytes.part(entry.keyStart..<entry.end), bytes.part(entry.start..<entry.end))
         }
     }
 
@@ -100,9 +101,9 @@ struct SortBuffer: ~Copyable {
     /// - Returns: false if `visit` did.
     mutating func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
         sort()
-        let bytes = data.bytes
+        let bytes = unsafe data.bytes
         for entry in entries {
-            if try !visit(bytes.part(entry.keyStart..<entry.end)) { return false }
+            if try unsafe !visit(bytes.part(entry.keyStart..<entry.end)) { return false }
         }
         return true
     }
@@ -121,7 +122,7 @@ struct SortBuffer: ~Copyable {
             position < buffer.entries.count ? buffer.entries[position] : nil
         }
 
-        fileprivate var bytes: UnsafeRawBufferPointer { buffer.data.bytes }
+        fileprivate var bytes: UnsafeRawBufferPointer { unsafe buffer.data.bytes }
 
         fileprivate func next() { position += 1 }
     }
@@ -137,22 +138,22 @@ struct SortBuffer: ~Copyable {
             for buffer in buffers {
                 guard let entry = buffer.head else { continue }
                 if let first,
-                    !precedes(entry, in: buffer.bytes, first.entry, in: first.buffer.bytes)
+                    unsafe !precedes(entry, in: buffer.bytes, first.entry, in: first.buffer.bytes)
                 {
                     continue
                 }
                 first = (buffer, entry)
             }
             guard let (buffer, entry) = first else { return }
-            guard try visit(buffer.bytes.part(entry.keyStart..<entry.end)) else { return }
+            guard try unsafe visit(buffer.bytes.part(entry.keyStart..<entry.end)) else { return }
             buffer.next()
         }
     }
 
     private mutating func sort() {
-        let bytes = data.bytes
+        let bytes = unsafe data.bytes
         if entries.count > 1 {
-            entries.sort { Self.precedes($0, $1, in: bytes) }
+            entries.sort { unsafe Self.precedes($0, $1, in: bytes) }
         }
     }
 
@@ -161,14 +162,14 @@ struct SortBuffer: ~Copyable {
         _ right: Entry, in rightBytes: UnsafeRawBufferPointer
     ) -> Bool {
         if left.prefix != right.prefix { return left.prefix < right.prefix }
-        return leftBytes.part(left.start..<left.end).order(
+        return unsafe leftBytes.part(left.start..<left.end).order(
             rightBytes.part(right.start..<right.end)) < 0
     }
 
     private static func precedes(
         _ left: Entry, _ right: Entry, in bytes: UnsafeRawBufferPointer
     ) -> Bool {
-        precedes(left, in: bytes, right, in: bytes)
+        unsafe precedes(left, in: bytes, right, in: bytes)
     }
 
     // MARK: The heap, whose first entry sorts last
@@ -178,12 +179,14 @@ struct SortBuffer: ~Copyable {
     }
 
     private mutating func siftDown(from position: Int) {
-        let bytes = data.bytes
+        let bytes = unsafe data.bytes
         var at = position
         while true {
             var largest = at
             for child in [2 * at + 1, 2 * at + 2] where child < entries.count {
-                if Self.precedes(entries[largest], entries[child], in: bytes) { largest = child }
+                if unsafe Self.precedes(entries[largest], entries[child], in: bytes) {
+                    largest = child
+                }
             }
             if largest == at { return }
             entries.swapAt(at, largest)
@@ -197,7 +200,7 @@ struct SortBuffer: ~Copyable {
         for at in entries.indices {
             let entry = entries[at]
             let start = live.count
-            live.append(data.bytes.part(entry.start..<entry.end))
+            unsafe live.append(data.bytes.part(entry.start..<entry.end))
             entries[at].start = start
             entries[at].keyStart = start + entry.keyStart - entry.start
             entries[at].end = live.count
@@ -207,19 +210,16 @@ struct SortBuffer: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    fileprivate func isAtOrBefore(_ other: [UInt8]) -> Bool {
-        other.withUnsafeBytes { order($0) <= 0 }
-    }
-
     /// The eight bytes from a position on, or fewer and zeros, as a number that sorts as they do.
     @inline(__always)
     func leading(from start: Int) -> UInt64 {
         if start + 8 <= count {
-            return UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
+            return unsafe UInt64(bigEndian: loadUnaligned(fromByteOffset: start, as: UInt64.self))
         }
         var result: UInt64 = 0
         for offset in 0..<8 {
-            result = result << 8 | (start + offset < count ? UInt64(self[start + offset]) : 0)
+            result =
+                unsafe result << 8 | (start + offset < count ? UInt64(self[start + offset]) : 0)
         }
         return result
     }

@@ -11,14 +11,14 @@ struct SortLeading {
     /// do; nil if only making the key tells.
     @inline(__always)
     func least(of fields: PackedFields) throws(FieldError) -> UInt64? {
-        let row = RowBytes(key: UnsafeRawBufferPointer(start: nil, count: 0), fields: fields)
+        let row = unsafe RowBytes(key: UnsafeRawBufferPointer(start: nil, count: 0), fields: fields)
         guard let value = try row.value(of: field) else { return nil }
         let first = UInt64(OrderedKey.present) << 56
         switch type {
         case .string, .url:
-            guard value.tag == .string, let start = Self.start(of: value.payload),
+            guard value.tag == .string, let start = unsafe Self.start(of: value.payload),
                 // What follows the end of a short text is not inverted.
-                !isReversed || value.payload.count >= 5
+                unsafe !isReversed || value.payload.count >= 5
             else { return nil }
             return leading(first | start >> 8)
         case .int16, .int32, .int64:
@@ -38,7 +38,7 @@ struct SortLeading {
     @inline(__always)
     private static func start(of text: UnsafeRawBufferPointer) -> UInt64? {
         guard text.count < 8 else {
-            let bytes = UInt64(bigEndian: text.loadUnaligned(as: UInt64.self))
+            let bytes = unsafe UInt64(bigEndian: text.loadUnaligned(as: UInt64.self))
             // The eighth shows that no mark follows the seventh.
             guard bytes & 0x8080_8080_8080_8080 == 0,
                 (bytes &- 0x0101_0101_0101_0101) & 0x8080_8080_8080_8080 == 0
@@ -46,11 +46,12 @@ struct SortLeading {
             return bytes
         }
         var bytes: UInt64 = 0
-        for byte in text {
+        for at in 0..<text.count {
+            let byte = unsafe text[at]
             guard byte &- 1 < 0x7F else { return nil }
             bytes = bytes << 8 | UInt64(byte)
         }
-        return text.isEmpty ? 0 : bytes << UInt64(8 * (8 - text.count))
+        return unsafe text.isEmpty ? 0 : bytes << UInt64(8 * (8 - text.count))
     }
 
     @inline(__always)

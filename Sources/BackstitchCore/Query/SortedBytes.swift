@@ -13,19 +13,21 @@ final class SortedBytes: Sendable {
         bytes = sorted.flatMap { $0 }
         ends = sorted.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.count) }
         sharedCount = shared
-        leads = sorted.map { member in member.withUnsafeBytes { $0.leading(from: shared) } }
+        leads = sorted.map { member in
+            unsafe member.withUnsafeBytes { unsafe $0.leading(from: shared) }
+        }
     }
 
     /// Whether a byte string is in the set: O(log n).
     func contains(_ member: UnsafeRawBufferPointer) -> Bool {
-        let lead = member.leading(from: sharedCount)
+        let lead = unsafe member.leading(from: sharedCount)
         var (low, high) = (0, leads.count)
         while low < high {
             let middle = (low + high) / 2
             var isLess = leads[middle] < lead
             if leads[middle] == lead {
-                let order = bytes.withUnsafeBytes {
-                    $0.part(ends[middle]..<ends[middle + 1]).order(member)
+                let order = unsafe bytes.withUnsafeBytes {
+                    unsafe $0.part(ends[middle]..<ends[middle + 1]).order(member)
                 }
                 if order == 0 { return true }
                 isLess = order < 0

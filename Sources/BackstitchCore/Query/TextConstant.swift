@@ -16,33 +16,33 @@ struct TextConstant: Sendable {
 
     /// Whether a comparison of a stored text with this one holds.
     func holds(_ comparison: Comparison, _ stored: UnsafeRawBufferPointer) -> Bool {
-        bytes.withUnsafeBytes { bytes in
-            let order = stored.order(bytes)
+        unsafe bytes.withUnsafeBytes { bytes in
+            let order = unsafe stored.order(bytes)
             // The same bytes are the same text; other bytes may be the same text in another form.
-            if order == 0 || isASCII && stored.isASCII { return comparison.holds(order, 0) }
-            return comparison.holds(String(decoding: stored, as: UTF8.self), text)
+            if unsafe order == 0 || isASCII && stored.isASCII { return comparison.holds(order, 0) }
+            return unsafe comparison.holds(String(decoding: stored, as: UTF8.self), text)
         }
     }
 
     /// Whether a stored text contains this one.
     func isContained(in stored: UnsafeRawBufferPointer) -> Bool {
-        guard isPlain, !bytes.isEmpty, stored.isASCII else {
-            return Self.characters(
+        guard isPlain, !bytes.isEmpty, unsafe stored.isASCII else {
+            return unsafe Self.characters(
                 of: String(decoding: stored, as: UTF8.self), contain: text)
         }
-        return bytes.withUnsafeBytes { stored.holds($0) }
+        return unsafe bytes.withUnsafeBytes { unsafe stored.holds($0) }
     }
 
     /// Whether a stored text starts with this one.
     func starts(_ stored: UnsafeRawBufferPointer) -> Bool {
-        if isPlain, stored.count >= bytes.count, stored.part(0..<bytes.count).isASCII {
-            let isSame = bytes.withUnsafeBytes { stored.part(0..<bytes.count).order($0) == 0 }
+        if isPlain, stored.count >= bytes.count, unsafe stored.part(0..<bytes.count).isASCII {
+            let isSame = unsafe stored.part(0..<bytes.count).order(bytes) == 0
             // A mark behind the prefix would make its last character another one.
-            let hasPlainEnd = stored.count == bytes.count || stored[bytes.count] < 0x80
+            let hasPlainEnd = unsafe stored.count == bytes.count || stored[bytes.count] < 0x80
             if !isSame || hasPlainEnd { return isSame }
         }
-        if isPlain, stored.count < bytes.count, stored.isASCII { return false }
-        return String(decoding: stored, as: UTF8.self).starts(with: text)
+        if isPlain, stored.count < bytes.count, unsafe stored.isASCII { return false }
+        return unsafe String(decoding: stored, as: UTF8.self).starts(with: text)
     }
 
     /// Whether a text contains another, by characters.

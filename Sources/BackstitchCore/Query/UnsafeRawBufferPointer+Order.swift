@@ -12,10 +12,16 @@ extension UnsafeRawBufferPointer {
     package func order(_ other: UnsafeRawBufferPointer) -> Int {
         let shared = Swift.min(count, other.count)
         if shared > 0, let start = baseAddress, let otherStart = other.baseAddress {
-            let order = memcmp(start, otherStart, shared)
+            let order = unsafe memcmp(start, otherStart, shared)
             if order != 0 { return Int(order) }
         }
         return count - other.count
+    }
+
+    /// Below zero, zero, or above: how these bytes sort against those of an array.
+    @inlinable @inline(__always)
+    package func order(_ other: [UInt8]) -> Int {
+        unsafe other.withUnsafeBytes { unsafe order($0) }
     }
 
     /// Whether these bytes begin with others.
@@ -23,9 +29,9 @@ extension UnsafeRawBufferPointer {
     package func begins(with prefix: UnsafeRawBufferPointer) -> Bool {
         guard count >= prefix.count else { return false }
         guard let start = baseAddress, let prefixStart = prefix.baseAddress else {
-            return prefix.isEmpty
+            return unsafe prefix.isEmpty
         }
-        return memcmp(start, prefixStart, prefix.count) == 0
+        return unsafe memcmp(start, prefixStart, prefix.count) == 0
     }
 
     /// Whether these bytes hold others, which are not empty.
@@ -34,11 +40,11 @@ extension UnsafeRawBufferPointer {
         guard var start = baseAddress, let partStart = part.baseAddress, part.count <= count else {
             return false
         }
-        let first = CInt(part[0])
-        let end = start + (count - part.count + 1)
-        while start < end, let found = memchr(start, first, end - start) {
-            if memcmp(found, partStart, part.count) == 0 { return true }
-            start = UnsafeRawPointer(found) + 1
+        let first = unsafe CInt(part[0])
+        let end = unsafe start + (count - part.count + 1)
+        while unsafe start < end, let found = unsafe memchr(start, first, end - start) {
+            if unsafe memcmp(found, partStart, part.count) == 0 { return true }
+            unsafe start = UnsafeRawPointer(found) + 1
         }
         return false
     }

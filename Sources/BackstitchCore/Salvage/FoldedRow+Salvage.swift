@@ -14,22 +14,22 @@ extension FoldedRow {
                 header.flags.remove(.isParked)
             }
         }
-        self.init(header: header, body: Array(row.bodyBytes), park: park)
+        unsafe self.init(header: header, body: Array(row.bodyBytes), park: park)
     }
 
     /// Whether a row of the tables says the same.
     func isSame(as row: RowView) -> Bool {
         guard row.header == header else { return false }
         // Each may be of another version.
-        return body.withUnsafeBytes { PackedFields.presentForm(of: $0) }
+        return unsafe body.withUnsafeBytes { unsafe PackedFields.presentForm(of: $0) }
             == PackedFields.presentForm(of: row.bodyBytes)
     }
 
     /// The fields; nil for a deleted record, or where they are damaged.
     var fields: Fields? {
         guard !header.isDeleted else { return nil }
-        return body.withUnsafeBytes { bytes in
-            PackedFields(bytes).flatMap { try? Fields($0) }
+        return unsafe body.withUnsafeBytes { bytes in
+            unsafe PackedFields(bytes).flatMap { try? Fields($0) }
         }
     }
 
@@ -47,6 +47,6 @@ extension Fields {
         var buffer = ByteBuffer()
         do { try withoutNulls.write(to: &writer) } catch { return nil }
         writer.finish(into: &buffer)
-        return Array(buffer.bytes)
+        return buffer.array
     }
 }

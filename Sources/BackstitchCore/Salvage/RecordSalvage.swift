@@ -203,7 +203,7 @@ package struct RecordSalvage {
             }
             if operation.kind == .insert || operation.kind == .baseline { state = nil }
             if operation.kind == .delete, state == nil {
-                state = FoldedRow(
+                state = unsafe FoldedRow(
                     header: RowHeader(lastSequence: operation.previous),
                     body: Array(operation.afterBytes))
             }

@@ -118,9 +118,9 @@ package struct TableIndex: Sendable {
     package func byteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
         var count = 0
         for part in parts {
-            let rest = bytes.part(min(count, bytes.count)..<bytes.count)
+            let rest = unsafe bytes.part(min(count, bytes.count)..<bytes.count)
             guard
-                let next = OrderedKey.byteCount(
+                let next = unsafe OrderedKey.byteCount(
                     of: part.type, in: rest, textBytesMax: textBytesMax)
             else { return nil }
             count += next

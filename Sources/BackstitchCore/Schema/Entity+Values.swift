@@ -15,7 +15,7 @@ extension Entity {
         var body = ByteBuffer(capacity: 1024)
         writer.finish(into: &body)
         self = try withExtendedLifetime(body) {
-            guard let packed = PackedFields(body.bytes) else { throw FieldError(.damaged) }
+            guard let packed = unsafe PackedFields(body.bytes) else { throw FieldError(.damaged) }
             var reader = _FieldReader(fields: packed, layout: layout)
             return try Self(id: id, fields: &reader)
         }

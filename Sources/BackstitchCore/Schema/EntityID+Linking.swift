@@ -22,12 +22,10 @@ extension EntityID where Model: Entity {
             self.init(key: RecordKey(RecordName(name), zone: from.key.zone))
             return
         }
-        let hash = Array(name.utf8).withUnsafeBytes { bytes in
-            [UInt64(0), 1].map { seed in
-                let digits = String(Checksum.xxh64(bytes, seed: seed), radix: 16)
-                return String(repeating: "0", count: 16 - digits.count) + digits
-            }.joined()
-        }
+        let hash = [UInt64(0), 1].map { seed in
+            let digits = String(Checksum.xxh64(name, seed: seed), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
         let prefix = String(Model.entityName.prefix(RecordName.byteCountMax - 33))
         self.init(key: RecordKey(RecordName("\(prefix)-\(hash)"), zone: from.key.zone))
     }

@@ -8,10 +8,11 @@ package enum ServiceNames {
     package static func isRecordName(_ name: String) -> Bool {
         var name = name
         return name.withUTF8 { bytes in
-            guard (1...byteCountMax).contains(bytes.count), bytes[0] != UInt8(ascii: "_") else {
+            guard (1...byteCountMax).contains(bytes.count), unsafe bytes[0] != UInt8(ascii: "_")
+            else {
                 return false
             }
-            return bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
+            return unsafe bytes.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
         }
     }
 
@@ -20,10 +21,11 @@ package enum ServiceNames {
     package static func isIdentifier(_ name: String) -> Bool {
         var name = name
         return name.withUTF8 { bytes in
-            guard let first = bytes.first, isLetter(first), bytes.count <= byteCountMax else {
+            guard let first = unsafe bytes.first, isLetter(first), bytes.count <= byteCountMax
+            else {
                 return false
             }
-            return bytes.allSatisfy {
+            return unsafe bytes.allSatisfy {
                 isLetter($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "_")
             }
         }

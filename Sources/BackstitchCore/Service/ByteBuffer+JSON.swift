@@ -85,14 +85,14 @@ extension ByteBuffer {
         plainJSON value: _FieldValue, _ action: ServiceReference.Action
     ) throws(FieldError) -> Bool {
         switch value.tag {
-        case .string: append(jsonText: value.payload)
+        case .string: unsafe append(jsonText: value.payload)
         case .int64: append(decimal: try value.int64())
         case .bool: append(decimal: try value.bool() ? 1 : 0)
         case .date: append(decimal: try value.milliseconds())
         case .double: append(number: try value.double())
         case .reference:
             append(utf8: "{\"recordName\":")
-            guard append(jsonNameOf: value.payload) else { throw value.mismatch() }
+            guard unsafe append(jsonNameOf: value.payload) else { throw value.mismatch() }
             append(action)
         default: return false
         }

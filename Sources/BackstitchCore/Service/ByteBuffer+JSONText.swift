@@ -2,7 +2,7 @@ import Foundation
 
 /// JSON (RFC 8259), written into a buffer that is used again.
 extension ByteBuffer {
-    private static let hexDigits: StaticString = "0123456789ABCDEF"
+    private static let hexDigits = Array("0123456789ABCDEF".utf8)
     /// Copies of eight bytes at once may end behind what is copied by fewer than so many.
     private static let slack = 8
 
@@ -10,20 +10,20 @@ extension ByteBuffer {
 
     /// Appends text in quotes. What is no UTF-8 is repaired.
     package mutating func append(jsonText bytes: UnsafeRawBufferPointer) {
-        if appendPlain(bytes) { return }
+        if unsafe appendPlain(bytes) { return }
         append(UInt8(ascii: "\""))
-        if (try? UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)) != nil {
-            append(escaping: bytes)
+        if unsafe (try? UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)) != nil {
+            unsafe append(escaping: bytes)
         } else {
-            var text = String(decoding: bytes, as: UTF8.self)
-            text.withUTF8 { append(escaping: UnsafeRawBufferPointer($0)) }
+            var text = unsafe String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { unsafe append(escaping: UnsafeRawBufferPointer($0)) }
         }
         append(UInt8(ascii: "\""))
     }
 
     package mutating func append(jsonText text: String) {
         var text = text
-        text.withUTF8 { append(jsonText: UnsafeRawBufferPointer($0)) }
+        text.withUTF8 { unsafe append(jsonText: UnsafeRawBufferPointer($0)) }
     }
 
     /// Appends text in quotes if it is UTF-8 without characters that JSON escapes; nothing if not.
@@ -31,28 +31,28 @@ extension ByteBuffer {
     /// Eight bytes are copied at once, and looked at in passing.
     private mutating func appendPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (size, before) = (bytes.count, count)
-        let target = extend(by: size + 2 + Self.slack)
-        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        let target = unsafe extend(by: size + 2 + Self.slack)
+        unsafe target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
         var offset = 0
         while offset < size {
-            let word = bytes.word(at: offset)
-            target.storeBytes(of: word, toByteOffset: offset + 1, as: UInt64.self)
+            let word = unsafe bytes.word(at: offset)
+            unsafe target.storeBytes(of: word, toByteOffset: offset + 1, as: UInt64.self)
             let marks = word.jsonMarks
             guard marks != 0 else {
                 offset += 8
                 continue
             }
             offset += marks.trailingZeroBitCount / 8
-            guard let length = bytes.lengthOfCharacter(beyondASCIIAt: offset) else {
+            guard let length = unsafe bytes.lengthOfCharacter(beyondASCIIAt: offset) else {
                 truncate(to: before)
                 return false
             }
             for index in offset..<(offset + length) {
-                target.storeBytes(of: bytes[index], toByteOffset: index + 1, as: UInt8.self)
+                unsafe target.storeBytes(of: bytes[index], toByteOffset: index + 1, as: UInt8.self)
             }
             offset += length
         }
-        target.storeBytes(of: UInt8(ascii: "\""), toByteOffset: size + 1, as: UInt8.self)
+        unsafe target.storeBytes(of: UInt8(ascii: "\""), toByteOffset: size + 1, as: UInt8.self)
         truncate(to: before + size + 2)
         return true
     }
@@ -60,12 +60,12 @@ extension ByteBuffer {
     /// Appends runs of bytes that mean themselves as they are.
     private mutating func append(escaping bytes: UnsafeRawBufferPointer) {
         var start = 0
-        for (index, byte) in bytes.enumerated() where byte.isEscapedInJSON {
-            append(bytes.part(start..<index))
-            append(escaped: byte)
+        for index in 0..<bytes.count where unsafe bytes[index].isEscapedInJSON {
+            unsafe append(bytes.part(start..<index))
+            unsafe append(escaped: bytes[index])
             start = index + 1
         }
-        append(bytes.part(start..<bytes.count))
+        unsafe append(bytes.part(start..<bytes.count))
     }
 
     private mutating func append(escaped byte: UInt8) {
@@ -74,8 +74,8 @@ extension ByteBuffer {
             append(byte)
         } else {
             append(utf8: "\\u00")
-            append(Self.hexDigits.utf8Start[Int(byte >> 4)])
-            append(Self.hexDigits.utf8Start[Int(byte & 15)])
+            append(Self.hexDigits[Int(byte >> 4)])
+            append(Self.hexDigits[Int(byte & 15)])
         }
     }
 
@@ -85,40 +85,40 @@ extension ByteBuffer {
             append(jsonText: name.description)
             return
         }
-        withUnsafeBytes(of: uuid.uuid) { append(jsonUUID: $0) }
+        unsafe withUnsafeBytes(of: uuid.uuid) { unsafe append(jsonUUID: $0) }
     }
 
     /// Appends a record name in quotes, whose stored key starts the bytes.
     ///
     /// - Returns: false if no key does; then nothing was appended.
     package mutating func append(jsonNameOf key: UnsafeRawBufferPointer) -> Bool {
-        guard key.count >= 18, key[1] == 0 else {
-            guard let name = RecordKey(reading: key)?.name else { return false }
+        guard key.count >= 18, unsafe key[1] == 0 else {
+            guard let name = unsafe RecordKey(reading: key)?.name else { return false }
             append(json: name)
             return true
         }
-        append(jsonUUID: key.part(2..<18))
+        unsafe append(jsonUUID: key.part(2..<18))
         return true
     }
 
     private mutating func append(jsonUUID bytes: UnsafeRawBufferPointer) {
-        let target = extend(by: UUID.textByteCount + 2)
-        target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
-        target.storeBytes(
+        let target = unsafe extend(by: UUID.textByteCount + 2)
+        unsafe target.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        unsafe target.storeBytes(
             of: UInt8(ascii: "\""), toByteOffset: UUID.textByteCount + 1, as: UInt8.self)
-        UUID.writeText(of: bytes, to: target + 1)
+        unsafe UUID.writeText(of: bytes, to: target + 1)
     }
 
     // MARK: Numbers
 
     package mutating func append(decimal number: Int64) {
         // The least number has 19 digits and a sign.
-        var target = extend(by: 20 + Self.slack)
+        var target = unsafe extend(by: 20 + Self.slack)
         if number < 0 {
-            target.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
-            target += 1
+            unsafe target.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
+            unsafe target += 1
         }
-        truncate(to: target - base + Self.write(number.magnitude, to: target))
+        unsafe truncate(to: target - base + Self.write(number.magnitude, to: target))
     }
 
     /// Writes digits and returns how many; up to 7 bytes more are overwritten.
@@ -127,11 +127,11 @@ extension ByteBuffer {
         guard number >= 100_000_000 else {
             let digits = number.eightDigits
             let leading = min(digits.trailingZeroBitCount / 8, 7)
-            target.storeBytes(of: (digits | zeros) >> UInt64(8 * leading), as: UInt64.self)
+            unsafe target.storeBytes(of: (digits | zeros) >> UInt64(8 * leading), as: UInt64.self)
             return 8 - leading
         }
-        let count = write(number / 100_000_000, to: target)
-        target.storeBytes(
+        let count = unsafe write(number / 100_000_000, to: target)
+        unsafe target.storeBytes(
             of: (number % 100_000_000).eightDigits | zeros, toByteOffset: count, as: UInt64.self)
         return count + 8
     }
@@ -156,9 +156,9 @@ extension UnsafeRawBufferPointer {
     /// Eight bytes from an offset on, the first one lowest, with spaces behind the end.
     fileprivate func word(at offset: Int) -> UInt64 {
         let rest = count - offset
-        if rest >= 8 { return loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+        if rest >= 8 { return unsafe loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         var word: UInt64 = 0x2020_2020_2020_2020
-        for index in (offset..<count).reversed() { word = word << 8 | UInt64(self[index]) }
+        for index in (offset..<count).reversed() { word = unsafe word << 8 | UInt64(self[index]) }
         return word
     }
 }

@@ -62,7 +62,7 @@ extension UnknownValue {
     init(lasting value: ServiceValue) {
         var buffer = ByteBuffer(capacity: 128)
         buffer.append(json: value.lasting)
-        self.init(
+        unsafe self.init(
             typeName: value.typeName ?? "", json: String(decoding: buffer.bytes, as: UTF8.self))
     }
 }

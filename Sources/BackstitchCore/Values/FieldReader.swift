@@ -46,11 +46,11 @@ public struct _FieldReader: ~Copyable {
         precondition(index < layout.fields.count, "A codec read an attribute that it lacks.")
         lastIndex = index
         let field = layout.fields[index]
-        guard next < fields.count, fields.field(at: next) == field else {
+        guard next < fields.count, unsafe fields.field(at: next) == field else {
             return try searched(field)
         }
         next += 1
-        return try fields.value(at: next - 1, startingAt: &nextStart)
+        return try unsafe fields.value(at: next - 1, startingAt: &nextStart)
     }
 
     /// The stored value of a field that is not the next one.
@@ -58,11 +58,11 @@ public struct _FieldReader: ~Copyable {
     mutating func searched(_ field: FieldID) throws(FieldError) -> _FieldValue? {
         if layout.isAscending {
             guard next < fields.count else { return try fields.value(of: field) }
-            if field < fields.field(at: next) { return nil }
+            if unsafe field < fields.field(at: next) { return nil }
         }
         guard let position = fields.position(of: field) else { return nil }
         next = position + 1
-        nextStart = fields.hint(at: position)
-        return try fields.value(at: position, startingAt: &nextStart)
+        nextStart = unsafe fields.hint(at: position)
+        return try unsafe fields.value(at: position, startingAt: &nextStart)
     }
 }

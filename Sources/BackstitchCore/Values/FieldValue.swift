@@ -3,6 +3,7 @@ public import Foundation
 /// One stored value: its tag and its payload, not yet decoded.
 ///
 /// The value does not own its bytes: it is valid as long as the row it was read from.
+@safe
 public struct _FieldValue {
     @usableFromInline package let tag: FieldTag
     @usableFromInline package let payload: UnsafeRawBufferPointer
@@ -10,15 +11,15 @@ public struct _FieldValue {
     @inlinable
     package init(tag: FieldTag, payload: UnsafeRawBufferPointer) {
         self.tag = tag
-        self.payload = payload
+        unsafe self.payload = payload
     }
 
     /// Whether the payload has the form that its tag asks for.
     package var isWellFormed: Bool {
         switch tag {
-        case .null: payload.isEmpty
-        case .string: String(utf8: payload) != nil
-        case .reference: RecordKey(reading: payload)?.byteCount == payload.count
+        case .null: unsafe payload.isEmpty
+        case .string: unsafe String(utf8: payload) != nil
+        case .reference: unsafe RecordKey(reading: payload)?.byteCount == payload.count
         case .list: (try? decoded()) != nil
         case .unknown: (try? unknown()).map { $0.violation == nil } ?? false
         default: (try? decoded()) != nil
@@ -31,16 +32,16 @@ public struct _FieldValue {
     @inlinable
     package func int64() throws(FieldError) -> Int64 {
         guard tag == .int64 else {
-            guard tag == .bool, payload.count == 1 else { throw mismatch() }
-            return Int64(payload[0])
+            guard tag == .bool, unsafe payload.count == 1 else { throw mismatch() }
+            return unsafe Int64(payload[0])
         }
-        guard payload.count == 8 else { throw FieldError(.damaged) }
-        return payload.little(Int64.self, at: 0)
+        guard unsafe payload.count == 8 else { throw FieldError(.damaged) }
+        return unsafe payload.little(Int64.self, at: 0)
     }
 
     @inlinable
     package func bool() throws(FieldError) -> Bool {
-        if tag == .bool, payload.count == 1 { return payload[0] != 0 }
+        if tag == .bool, unsafe payload.count == 1 { return unsafe payload[0] != 0 }
         switch try int64() {
         case 0: return false
         case 1: return true
@@ -51,10 +52,10 @@ public struct _FieldValue {
     @inlinable
     package func double() throws(FieldError) -> Double {
         switch tag {
-        case .double where payload.count == 8:
-            return Double(bitPattern: payload.little(UInt64.self, at: 0))
-        case .int64 where payload.count == 8:
-            return Double(payload.little(Int64.self, at: 0))
+        case .double where unsafe payload.count == 8:
+            return unsafe Double(bitPattern: payload.little(UInt64.self, at: 0))
+        case .int64 where unsafe payload.count == 8:
+            return unsafe Double(payload.little(Int64.self, at: 0))
         default:
             throw mismatch()
         }
@@ -63,26 +64,26 @@ public struct _FieldValue {
     @inlinable
     package func string() throws(FieldError) -> String {
         guard tag == .string else { throw mismatch() }
-        return String(stored: payload)
+        return unsafe String(stored: payload)
     }
 
     @usableFromInline
     package func data() throws(FieldError) -> Data {
         guard tag == .bytes else { throw mismatch() }
-        return Data(payload)
+        return unsafe Data(payload)
     }
 
     @inlinable
     package func milliseconds() throws(FieldError) -> Int64 {
-        guard tag == .date, payload.count == 8 else { throw mismatch() }
-        return payload.little(Int64.self, at: 0)
+        guard tag == .date, unsafe payload.count == 8 else { throw mismatch() }
+        return unsafe payload.little(Int64.self, at: 0)
     }
 
     @inlinable
     package func uuid() throws(FieldError) -> UUID {
         switch tag {
-        case .uuid where payload.count == 16:
-            return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
+        case .uuid where unsafe payload.count == 16:
+            return unsafe UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
         case .string:
             guard let uuid = UUID(uuidString: try string()) else { throw mismatch() }
             return uuid
@@ -93,14 +94,16 @@ public struct _FieldValue {
 
     @inlinable
     package func reference() throws(FieldError) -> RecordKey {
-        guard tag == .reference, let key = RecordKey(reading: payload) else { throw mismatch() }
+        guard tag == .reference, let key = unsafe RecordKey(reading: payload) else {
+            throw mismatch()
+        }
         return key
     }
 
     @usableFromInline
     package func location() throws(FieldError) -> GeoLocation {
-        guard tag == .location, payload.count == 16 else { throw mismatch() }
-        return GeoLocation(
+        guard tag == .location, unsafe payload.count == 16 else { throw mismatch() }
+        return unsafe GeoLocation(
             latitude: Double(bitPattern: payload.little(UInt64.self, at: 0)),
             longitude: Double(bitPattern: payload.little(UInt64.self, at: 8)))
     }
@@ -109,7 +112,7 @@ public struct _FieldValue {
     package func decimal() throws(FieldError) -> Decimal {
         switch tag {
         case .decimal:
-            let text = String(decoding: payload, as: UTF8.self)
+            let text = unsafe String(decoding: payload, as: UTF8.self)
             guard let decimal = Decimal(string: text) else { throw mismatch() }
             return decimal
         case .string:
@@ -138,15 +141,16 @@ public struct _FieldValue {
         case .unknown: return .unknown(try unknown())
         default:
             guard let traits = AttributeTypes[tag] else { throw mismatch() }
-            return try traits.value(payload: payload)
+            return try unsafe traits.value(payload: payload)
         }
     }
 
     private func unknown() throws(FieldError) -> UnknownValue {
-        guard tag == .unknown, payload.count >= 2 else { throw FieldError(.damaged) }
-        let start = 2 + Int(payload.little(UInt16.self, at: 0))
-        guard start <= payload.count, let name = String(utf8: payload.part(2..<start)),
-            let json = String(utf8: payload.part(start..<payload.count))
+        guard tag == .unknown, unsafe payload.count >= 2 else { throw FieldError(.damaged) }
+        let start = unsafe 2 + Int(payload.little(UInt16.self, at: 0))
+        guard unsafe start <= payload.count,
+            let name = unsafe String(utf8: payload.part(2..<start)),
+            let json = unsafe String(utf8: payload.part(start..<payload.count))
         else { throw FieldError(.damaged) }
         return UnknownValue(typeName: name, json: json)
     }
@@ -163,15 +167,15 @@ public struct _FieldValue {
         guard tag == .list else { throw mismatch() }
         var parts: [_FieldValue] = []
         var offset = 0
-        while offset < payload.count {
-            guard offset + 5 <= payload.count else { throw FieldError(.damaged) }
-            let count = Int(payload.little(UInt32.self, at: offset))
+        while unsafe offset < payload.count {
+            guard unsafe offset + 5 <= payload.count else { throw FieldError(.damaged) }
+            let count = unsafe Int(payload.little(UInt32.self, at: offset))
             let start = offset + 4
-            guard count >= 1, start + count <= payload.count,
-                let tag = FieldTag(rawValue: payload[start]), tag != .list
+            guard count >= 1, unsafe start + count <= payload.count,
+                let tag = unsafe FieldTag(rawValue: payload[start]), tag != .list
             else { throw FieldError(.damaged) }
-            let bytes = payload.part((start + 1)..<(start + count))
-            parts.append(_FieldValue(tag: tag, payload: bytes))
+            let bytes = unsafe payload.part((start + 1)..<(start + count))
+            unsafe parts.append(_FieldValue(tag: tag, payload: bytes))
             offset = start + count
         }
         return parts

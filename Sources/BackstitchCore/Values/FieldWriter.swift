@@ -177,7 +177,7 @@ public struct _FieldWriter: ~Copyable {
     /// Writes a stored value as it stands: its tag byte and payload.
     package mutating func write(raw: UnsafeRawBufferPointer, of field: FieldID) throws(FieldError) {
         let start = data.count
-        data.append(raw)
+        unsafe data.append(raw)
         try end(field, start: start)
     }
 
@@ -207,7 +207,7 @@ public struct _FieldWriter: ~Copyable {
 
     package mutating func write(bytes: Data, of field: FieldID) throws(FieldError) {
         let start = begin(field, .bytes)
-        bytes.withUnsafeBytes { data.append($0) }
+        unsafe bytes.withUnsafeBytes { unsafe data.append($0) }
         try end(field, start: start)
     }
 
@@ -227,7 +227,7 @@ public struct _FieldWriter: ~Copyable {
     @inlinable
     package mutating func write(uuid: UUID, of field: FieldID) throws(FieldError) {
         let start = begin(field, .uuid)
-        data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
+        unsafe data.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
         try end(field, start: start)
     }
 
@@ -311,7 +311,7 @@ public struct _FieldWriter: ~Copyable {
             }
         }
         for entry in entries where isFixed(entry) {
-            output.append(data.bytes.part(entry.start..<entry.end))
+            unsafe output.append(data.bytes.part(entry.start..<entry.end))
         }
         for entry in entries where !isFixed(entry) {
             var rest = entry.end - entry.start
@@ -320,7 +320,7 @@ public struct _FieldWriter: ~Copyable {
                 rest >>= 7
             }
             output.append(UInt8(rest))
-            output.append(data.bytes.part(entry.start..<entry.end))
+            unsafe output.append(data.bytes.part(entry.start..<entry.end))
         }
     }
 
@@ -342,7 +342,7 @@ public struct _FieldWriter: ~Copyable {
                 output.append(little: UInt16(end))
             }
         }
-        for entry in entries { output.append(data.bytes.part(entry.start..<entry.end)) }
+        for entry in entries { unsafe output.append(data.bytes.part(entry.start..<entry.end)) }
     }
 
     private mutating func sortEntries() {
@@ -356,7 +356,7 @@ public struct _FieldWriter: ~Copyable {
 
     /// Whether a value has the size of all values with its tag.
     private func isFixed(_ entry: Entry) -> Bool {
-        FieldTag.fixedBytes(data.bytes[entry.start]) == entry.end - entry.start - 1
+        unsafe FieldTag.fixedBytes(data.bytes[entry.start]) == entry.end - entry.start - 1
     }
 
     /// The size of a byte count.

@@ -10,8 +10,8 @@ package struct Fields: Sendable {
     package init(_ packed: PackedFields) throws(FieldError) {
         entries.reserveCapacity(packed.count)
         for position in 0..<packed.count {
-            let value = try packed.value(at: position).decoded()
-            entries.append((packed.field(at: position), value))
+            let value = try unsafe packed.value(at: position).decoded()
+            unsafe entries.append((packed.field(at: position), value))
         }
     }
 

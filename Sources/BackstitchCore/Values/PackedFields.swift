@@ -21,8 +21,9 @@
 /// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) after the directory |
 /// | rest | values, in the order of their fields |
 ///
-/// Fields ascend by id. The view does not own the bytes: it is valid as long as they are.
-@usableFromInline
+/// Fields ascend by id. The view does not own the bytes: whoever makes it sees that they outlive it.
+/// Positions are below ``count``, which is not checked again.
+@safe @usableFromInline
 package struct PackedFields {
     @usableFromInline package let bytes: UnsafeRawBufferPointer
     @usableFromInline package let count: Int
@@ -38,22 +39,22 @@ package struct PackedFields {
     @inlinable
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 4 else { return nil }
-        self.bytes = bytes
-        switch bytes[0] {
+        unsafe self.bytes = bytes
+        switch unsafe bytes[0] {
         case 2:
-            count = Int(bytes[1])
+            count = unsafe Int(bytes[1])
             (entryStart, entrySize) = (4, 3)
             dataStart = 4 + count * 3
-            varyingStart = dataStart + Int(bytes.little(UInt16.self, at: 2))
+            varyingStart = unsafe dataStart + Int(bytes.little(UInt16.self, at: 2))
         case 3:
             guard bytes.count >= 8 else { return nil }
-            count = Int(bytes.little(UInt16.self, at: 2))
+            count = unsafe Int(bytes.little(UInt16.self, at: 2))
             (entryStart, entrySize) = (8, 6)
             dataStart = 8 + count * 6
-            varyingStart = dataStart + Int(bytes.little(UInt32.self, at: 4))
+            varyingStart = unsafe dataStart + Int(bytes.little(UInt32.self, at: 4))
         case 0, 1:
-            count = Int(bytes.little(UInt16.self, at: 2))
-            (entryStart, entrySize) = (4, bytes[0] == 0 ? 4 : 6)
+            count = unsafe Int(bytes.little(UInt16.self, at: 2))
+            (entryStart, entrySize) = unsafe (4, bytes[0] == 0 ? 4 : 6)
             dataStart = 4 + count * entrySize
             varyingStart = -1
         default: return nil
@@ -63,77 +64,79 @@ package struct PackedFields {
 
     /// Whether bytes have one of the forms that are written now.
     package static func isPresentForm(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.first == 2 || bytes.first == 3
+        unsafe bytes.first == 2 || bytes.first == 3
     }
 
     /// The id of the field at a position of the directory.
     @inlinable @inline(__always)
-    package func field(at position: Int) -> FieldID {
+    @unsafe package func field(at position: Int) -> FieldID {
         // No overflow: positions are below the count, which has at most 16 bits.
         let offset = entryStart &+ position &* entrySize
-        return entrySize == 3
+        return unsafe entrySize == 3
             ? FieldID(UInt16(bytes[offset])) : FieldID(bytes.little(UInt16.self, at: offset))
     }
 
     /// The offset at a position of the directory.
     @inlinable @inline(__always)
-    func offset(at position: Int) -> Int {
+    @unsafe func offset(at position: Int) -> Int {
         let offset = entryStart &+ position &* entrySize
         switch entrySize {
-        case 3: return Int(bytes.little(UInt16.self, at: offset &+ 1))
-        case 4: return Int(bytes.little(UInt16.self, at: offset &+ 2))
-        default: return Int(bytes.little(UInt32.self, at: offset &+ 2))
+        case 3: return unsafe Int(bytes.little(UInt16.self, at: offset &+ 1))
+        case 4: return unsafe Int(bytes.little(UInt16.self, at: offset &+ 2))
+        default: return unsafe Int(bytes.little(UInt32.self, at: offset &+ 2))
         }
     }
 
     /// Where a value is told to begin by that before it, in the forms that have no offset of it.
     @inlinable
-    func hint(at position: Int) -> Int {
-        varyingStart < 0 && position > 0 ? offset(at: position - 1) : 0
+    @unsafe func hint(at position: Int) -> Int {
+        unsafe varyingStart < 0 && position > 0 ? offset(at: position - 1) : 0
     }
 
     /// The value at a position of the directory; damaged if its bounds don't fit.
     @inlinable
-    package func value(at position: Int) throws(FieldError) -> _FieldValue {
-        var start = hint(at: position)
-        return try value(at: position, startingAt: &start)
+    @unsafe package func value(at position: Int) throws(FieldError) -> _FieldValue {
+        var start = unsafe hint(at: position)
+        return try unsafe value(at: position, startingAt: &start)
     }
 
     /// The value at a position of the directory.
     ///
     /// - Parameter next: The ``hint(at:)`` of the position, and then that of the next one.
     @inlinable @inline(__always)
-    package func value(at position: Int, startingAt next: inout Int) throws(FieldError)
+    @unsafe package func value(at position: Int, startingAt next: inout Int) throws(FieldError)
         -> _FieldValue
     {
-        let (start, end) = try bounds(at: position, startingAt: &next)
-        guard let tag = FieldTag(rawValue: bytes[start]) else {
-            throw FieldError(unknownTag: bytes[start])
+        let (start, end) = try unsafe bounds(at: position, startingAt: &next)
+        guard let tag = unsafe FieldTag(rawValue: bytes[start]) else {
+            throw unsafe FieldError(unknownTag: bytes[start])
         }
-        return _FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
+        return unsafe _FieldValue(tag: tag, payload: bytes.part((start + 1)..<end))
     }
 
     /// Where the tag byte and payload at a position lie: not empty, and within the bytes.
     @inlinable @inline(__always)
-    func bounds(at position: Int, startingAt next: inout Int) throws(FieldError) -> (Int, Int) {
+    @unsafe func bounds(at position: Int, startingAt next: inout Int) throws(FieldError) -> (
+        Int, Int
+    ) {
         let start: Int
         let end: Int
         if varyingStart < 0 {
             start = dataStart &+ next
-            next = offset(at: position)
+            next = unsafe offset(at: position)
             end = dataStart &+ next
         } else {
-            let place = dataStart &+ offset(at: position)
+            let place = unsafe dataStart &+ offset(at: position)
             if place < varyingStart {
-                guard let size = FieldTag.fixedBytes(bytes[place]) else {
+                guard let size = unsafe FieldTag.fixedBytes(bytes[place]) else {
                     throw FieldError(.damaged)
                 }
                 (start, end) = (place, place &+ 1 &+ size)
             } else {
-                (start, end) = try Self.varyingBounds(in: bytes, at: place)
+                (start, end) = try unsafe Self.varyingBounds(in: bytes, at: place)
             }
         }
-        guard start < end, end <= bytes.count else { throw FieldError(.damaged) }
+        guard start < end, unsafe end <= bytes.count else { throw FieldError(.damaged) }
         return (start, end)
     }
 
@@ -142,10 +145,10 @@ package struct PackedFields {
     static func varyingBounds(
         in bytes: UnsafeRawBufferPointer, at place: Int
     ) throws(FieldError) -> (Int, Int) {
-        if place < bytes.count, bytes[place] < 0x80 {
-            return (place &+ 1, place &+ 1 &+ Int(bytes[place]))
+        if place < bytes.count, unsafe bytes[place] < 0x80 {
+            return unsafe (place &+ 1, place &+ 1 &+ Int(bytes[place]))
         }
-        return try longBounds(in: bytes, at: place)
+        return try unsafe longBounds(in: bytes, at: place)
     }
 
     @usableFromInline
@@ -155,7 +158,7 @@ package struct PackedFields {
         var (count, start) = (0, place)
         for shift in [0, 7, 14, 21] {
             guard start < bytes.count else { throw FieldError(.damaged) }
-            let byte = bytes[start]
+            let byte = unsafe bytes[start]
             start += 1
             count |= Int(byte & 0x7F) << shift
             if byte < 0x80 { return (start, start + count) }
@@ -164,10 +167,10 @@ package struct PackedFields {
     }
 
     /// The tag byte and payload at a position, as they stand.
-    package func rawValue(at position: Int) throws(FieldError) -> UnsafeRawBufferPointer {
-        var next = hint(at: position)
-        let (start, end) = try bounds(at: position, startingAt: &next)
-        return bytes.part(start..<end)
+    @unsafe package func rawValue(at position: Int) throws(FieldError) -> UnsafeRawBufferPointer {
+        var next = unsafe hint(at: position)
+        let (start, end) = try unsafe bounds(at: position, startingAt: &next)
+        return unsafe bytes.part(start..<end)
     }
 
     /// The position of a field in the directory, by binary search.
@@ -177,7 +180,7 @@ package struct PackedFields {
         var high = count
         while low < high {
             let middle = (low + high) / 2
-            let found = self.field(at: middle)
+            let found = unsafe self.field(at: middle)
             if found == field { return middle }
             if found < field { low = middle + 1 } else { high = middle }
         }
@@ -188,13 +191,13 @@ package struct PackedFields {
     @inlinable
     package func value(of field: FieldID) throws(FieldError) -> _FieldValue? {
         guard let position = position(of: field) else { return nil }
-        return try value(at: position)
+        return try unsafe value(at: position)
     }
 
     /// Whether the ids ascend, as they do unless the bytes are damaged.
     package var isAscending: Bool {
         guard count > 1 else { return true }
-        return (1..<count).allSatisfy { field(at: $0 - 1) < field(at: $0) }
+        return (1..<count).allSatisfy { unsafe field(at: $0 - 1) < field(at: $0) }
     }
 
     /// Checks the directory: ids ascend, values follow one another and end with the bytes.
@@ -203,10 +206,12 @@ package struct PackedFields {
         var end = max(dataStart, varyingStart)
         var next = 0
         for position in 0..<count {
-            if position > 0, !(field(at: position - 1) < field(at: position)) { return false }
-            let place = dataStart + offset(at: position)
-            guard let bounds = try? bounds(at: position, startingAt: &next),
-                (try? value(at: position))?.isWellFormed == true
+            if position > 0, unsafe !(field(at: position - 1) < field(at: position)) {
+                return false
+            }
+            let place = unsafe dataStart + offset(at: position)
+            guard let bounds = try? unsafe bounds(at: position, startingAt: &next),
+                unsafe (try? value(at: position))?.isWellFormed == true
             else { return false }
             if varyingStart < 0 {
                 guard bounds.0 == end else { return false }
@@ -219,6 +224,6 @@ package struct PackedFields {
                 end = bounds.1
             }
         }
-        return end == bytes.count && (varyingStart < 0 || fixedEnd == varyingStart)
+        return unsafe end == bytes.count && (varyingStart < 0 || fixedEnd == varyingStart)
     }
 }

@@ -18,7 +18,7 @@ struct CompactionChunk: ~Copyable {
             namesContents = operation.mayNameContents
             sequence = operation.sequence
             kind = operation.kind
-            hasConflict = operation.conflictBytes != nil
+            hasConflict = unsafe operation.conflictBytes != nil
         }
     }
 
@@ -55,15 +55,17 @@ struct CompactionChunk: ~Copyable {
         let (first, last) = (run.next, run.horizon)
         end = last
         try reader.access.withCursor(in: reader.databases.log) { cursor in
-            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
+            var isThere = try unsafe TableKey.withSequence(first) {
+                try unsafe cursor.seek(atOrAfter: $0)
+            }
             while isThere {
-                let sequence = cursor.key.sequence
+                let sequence = unsafe cursor.key.sequence
                 guard sequence <= last else { return }
                 guard visited < budget.operations, bytes < budget.bytes else {
                     end = sequence - 1
                     return
                 }
-                try add(cursor.value, at: sequence)
+                try unsafe add(cursor.value, at: sequence)
                 isThere = try cursor.next()
             }
         }
@@ -73,7 +75,7 @@ struct CompactionChunk: ~Copyable {
         visited += 1
         bytes += stored.count
         let operation = try StoreError.describingDamage(at: sequence) {
-            try OperationView(stored, sequence: sequence)
+            try unsafe OperationView(stored, sequence: sequence)
         }
         guard operation.kind != .journal else { return }
         let position = try position(of: operation)
@@ -107,7 +109,7 @@ struct CompactionChunk: ~Copyable {
             else { return record.firstKept = 0 }
             record.entries = [Entry(operation)]
             record.row = FoldedRow(baseline)
-            bytes += baseline.row.bytes.count
+            unsafe bytes += baseline.row.bytes.count
         }
         guard found != nil else {
             throw StoreError(

@@ -45,8 +45,8 @@ package struct Compactor: ~Copyable {
             } else if entry.hasConflict {
                 try put(.journal, at: entry.sequence, flags: []) { _ in }
             } else {
-                _ = try TableKey.withSequence(entry.sequence) { key in
-                    try log.access.delete(key, in: log.databases.log)
+                _ = try unsafe TableKey.withSequence(entry.sequence) { key in
+                    try unsafe log.access.delete(key, in: log.databases.log)
                 }
                 run.removed += 1
             }
@@ -85,17 +85,17 @@ package struct Compactor: ~Copyable {
         _ kind: OperationKind, at sequence: UInt64, flags: OperationHeader.Flags,
         payload: (inout ByteBuffer) -> Void
     ) throws {
-        try TableKey.withSequence(sequence) { key in
-            guard let stored = try log.access.get(key, in: log.databases.log) else {
+        try unsafe TableKey.withSequence(sequence) { key in
+            guard let stored = try unsafe log.access.get(key, in: log.databases.log) else {
                 preconditionFailure("A chunk replaces operations that it has read.")
             }
-            let old = try OperationView(stored, sequence: sequence, verifies: false)
+            let old = try unsafe OperationView(stored, sequence: sequence, verifies: false)
             buffer.removeAll()
             OperationEncoder.begin(kind, inPlaceOf: old, flags: flags, into: &buffer)
             payload(&buffer)
             OperationEncoder.end(sequence: sequence, into: &buffer)
-            guard !buffer.bytes.holdsSameBytes(as: stored) else { return }
-            try log.access.put(key, buffer.bytes, in: log.databases.log)
+            guard unsafe !buffer.bytes.holdsSameBytes(as: stored) else { return }
+            try unsafe log.access.put(key, buffer.bytes, in: log.databases.log)
         }
     }
 }

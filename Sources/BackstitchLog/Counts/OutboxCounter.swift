@@ -49,20 +49,16 @@ package struct OutboxCounter {
         var found = counting
         var work = 0
         for table in [TableKey.rows, TableKey.journal] where position.first ?? 0 <= table {
-            let start = position.first == table ? position : [table]
-            try [table].withUnsafeBytes { prefix in
-                try start.withUnsafeBytes { start in
-                    try reader.visit(prefix: prefix, from: start) { key, value in
-                        // The last one that was counted.
-                        if position.withUnsafeBytes({ $0.holdsSameBytes(as: key) }) { return true }
-                        let isBehind = end?.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
-                        if isBehind == true { return false }
-                        work += try count(key, value, &found.tally)
-                        guard work >= budget else { return true }
-                        found.position = Array(key)
-                        return false
-                    }
-                }
+            let entries = TableEntries(reader, startingWith: [table])
+            try unsafe entries.visit(from: position.first == table ? position : nil) {
+                key, value in
+                // The last one that was counted.
+                if unsafe key.holdsSameBytes(as: position) { return true }
+                if let end, unsafe key.order(end) > 0 { return false }
+                unsafe work += try count(key, value, &found.tally)
+                guard work >= budget else { return true }
+                found.position = unsafe Array(key)
+                return false
             }
             if work >= budget {
                 counting = found
@@ -79,14 +75,14 @@ package struct OutboxCounter {
     private func count(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ tally: inout OutboxTally
     ) throws -> Int {
-        guard key.first == TableKey.rows else {
+        guard unsafe key.first == TableKey.rows else {
             tally.conflicts += 1
             return 1
         }
-        guard key.count >= TableKey.rowPrefixByteCount, let row = RowView(value),
-            row.isIntact(at: key)
+        guard key.count >= TableKey.rowPrefixByteCount, let row = unsafe RowView(value),
+            unsafe row.isIntact(at: key)
         else { throw TableReader.damagedRow }
-        let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+        let entity = unsafe TableKey.entity(of: key)
         tally.add(1, rowWith: row.flags, of: entity)
         guard row.isDirty else { return 1 }
         let operations = try reader.history(of: row).unsyncedCount

@@ -77,7 +77,7 @@ package struct OutboxCounting: Equatable, Sendable {
     /// Whether the entry at a key of the tables is counted.
     package func covers(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let position else { return true }
-        return !position.withUnsafeBytes { $0.lexicographicallyPrecedes(key) }
+        return unsafe !position.withUnsafeBytes { unsafe $0.lexicographicallyPrecedes(key) }
     }
 }
 
@@ -154,13 +154,15 @@ extension OutboxCounting {
         _ operation: OperationView, from before: RowHeader?, to after: RowHeader?,
         _ reader: TableReader
     ) throws {
-        if operation.conflictBytes != nil {
-            let isCovered = TableKey.withJournal(operation.sequence) { covers($0) }
+        if unsafe operation.conflictBytes != nil {
+            let isCovered = unsafe TableKey.withJournal(operation.sequence) { unsafe covers($0) }
             if isCovered { tally.conflicts += 1 }
         }
         let isCovered =
-            isComplete
-            || TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { covers($0) }
+            unsafe isComplete
+            || TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
+                unsafe covers($0)
+            }
         guard isCovered else { return }
         if before?.flags != after?.flags {
             if let before { tally.add(-1, rowWith: before.flags, of: operation.entity) }

@@ -13,7 +13,7 @@ package struct RecordScan: StoredRecords {
 
     package func isEmpty(_ entity: EntityNumber) throws -> Bool {
         var isEmpty = true
-        try reader.visitStoredRows(of: entity) { _, row in
+        try unsafe reader.visitStoredRows(of: entity) { _, row in
             isEmpty = row.isDeleted
             return isEmpty
         }
@@ -23,7 +23,7 @@ package struct RecordScan: StoredRecords {
     package func hasRecord(of entity: EntityNumber, without field: FieldID) throws -> Bool {
         var isFound = false
         let examiner = reader.examiner(of: entity)
-        try reader.visitStoredRows(of: entity) { _, row in
+        try unsafe reader.visitStoredRows(of: entity) { _, row in
             isFound =
                 try reader.isReadable(row, by: examiner) && row.fields?.position(of: field) == nil
             return !isFound
@@ -36,12 +36,12 @@ package struct RecordScan: StoredRecords {
     ) throws -> [RecordKey] {
         var found: [RecordKey] = []
         let examiner = reader.examiner(of: entity)
-        try reader.visitStoredRows(of: entity) { keyBytes, row in
+        try unsafe reader.visitStoredRows(of: entity) { keyBytes, row in
             guard try reader.isReadable(row, by: examiner),
                 let value = try row.fields?.value(of: field)?.decoded(),
                 value != .null, !schema.allows(value)
             else { return true }
-            found += RecordKey(reading: keyBytes).map { [$0] } ?? []
+            unsafe found += RecordKey(reading: keyBytes).map { [$0] } ?? []
             return found.count < limit
         }
         return found
@@ -55,18 +55,18 @@ package struct RecordScan: StoredRecords {
         var digests: [UInt64: RecordKey] = [:]
         var found: [RecordKey] = []
         var buffer = ByteBuffer(capacity: 256)
-        try reader.visitStoredRows(of: entity) { keyBytes, row in
+        try unsafe reader.visitStoredRows(of: entity) { keyBytes, row in
             guard !row.isDeleted, let value = try row.fields?.value(of: field),
-                value.tag != .null, let key = RecordKey(reading: keyBytes)
+                value.tag != .null, let key = unsafe RecordKey(reading: keyBytes)
             else { return true }
             buffer.removeAll()
             OrderedKey.append(value, type: schema.type, to: &buffer, textBytesMax: .max)
-            let digest = Checksum.xxh64(buffer.bytes, seed: 0)
+            let digest = unsafe Checksum.xxh64(buffer.bytes, seed: 0)
             guard let other = digests.updateValue(key, forKey: digest) else { return true }
             let otherValue = try reader.row(entity, other)?.fields?.value(of: field)
             var otherBuffer = ByteBuffer(capacity: 256)
             OrderedKey.append(otherValue, type: schema.type, to: &otherBuffer, textBytesMax: .max)
-            guard buffer.bytes.holdsSameBytes(as: otherBuffer.bytes) else { return true }
+            guard unsafe buffer.bytes.holdsSameBytes(as: otherBuffer.bytes) else { return true }
             if !found.contains(other) { found.append(other) }
             found.append(key)
             return found.count < limit
@@ -111,9 +111,9 @@ package struct RecordScan: StoredRecords {
     package func evictedNames(limit: Int) throws -> [RecordName] {
         var names: [RecordName] = []
         for table in reader.catalog.tables {
-            try reader.visitStoredRows(of: table.number) { bytes, row in
+            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard names.count < limit else { return false }
-                if row.flags.contains(.isEvicted), let key = RecordKey(reading: bytes) {
+                if row.flags.contains(.isEvicted), let key = unsafe RecordKey(reading: bytes) {
                     names.append(key.name)
                 }
                 return true
@@ -130,7 +130,7 @@ package struct RecordScan: StoredRecords {
         var deleted = 0
         var unreadable = 0
         let examiner = reader.examiner(of: entity)
-        try reader.visitStoredRows(of: entity) { _, row in
+        try unsafe reader.visitStoredRows(of: entity) { _, row in
             if !row.isDeleted {
                 live += 1
                 if try !reader.isReadable(row, by: examiner) { unreadable += 1 }

@@ -19,8 +19,8 @@ package struct TableInvariants {
         var entries: [UInt8: Int] = [:]
         for table in reader.catalog.tables {
             var found: String?
-            try reader.visitStoredRows(of: table.number) { key, row in
-                found = try violation(of: row, key, in: table, &entries)
+            try unsafe reader.visitStoredRows(of: table.number) { key, row in
+                found = try unsafe violation(of: row, key, in: table, &entries)
                 return found == nil
             }
             if let found { return found }
@@ -44,15 +44,15 @@ package struct TableInvariants {
         of row: RowView, _ key: UnsafeRawBufferPointer, in table: EntityTable,
         _ entries: inout [UInt8: Int]
     ) throws -> String? {
-        let name = "The row \(table.name) \(RecordKey(reading: key)?.description ?? "?")"
+        let name = unsafe "The row \(table.name) \(RecordKey(reading: key)?.description ?? "?")"
         if row.syncedSequence > row.lastSequence {
             return "\(name) is synced to \(row.syncedSequence) of \(row.lastSequence)."
         }
         for (mark, flag) in [
             (TableKey.parked, RowView.Flags.isParked), (TableKey.unreadable, .isUnreadable),
         ] {
-            let isThere = try TableKey.withRow(table.number, keyBytes: key, table: mark) {
-                try reader.access.get($0, in: reader.databases.tables) != nil
+            let isThere = try unsafe TableKey.withRow(table.number, keyBytes: key, table: mark) {
+                try unsafe reader.access.get($0, in: reader.databases.tables) != nil
             }
             if isThere != row.flags.contains(flag) {
                 return "\(name) and its entry in table \(mark) contradict each other."
@@ -64,13 +64,13 @@ package struct TableInvariants {
         for attribute in table.indexed where attribute.isBuilding != true {
             let value = try fields.value(of: attribute.field)
             let missing = try isMissing(TableKey.indexes, &entries) {
-                TableKey.appendIndex(of: table, attribute, value, key, to: &$0)
+                unsafe TableKey.appendIndex(of: table, attribute, value, key, to: &$0)
             }
             if missing { return "\(name) lacks its entry in the index of \(attribute.name)." }
         }
         for index in table.indexes where index.index.isBuilding != true {
             let missing = try isMissing(TableKey.compounds, &entries) { output in
-                try TableKey.appendCompound(of: table, index, key, to: &output) {
+                try unsafe TableKey.appendCompound(of: table, index, key, to: &output) {
                     try fields.value(of: $0)
                 }
                 return true
@@ -80,7 +80,7 @@ package struct TableInvariants {
         for attribute in table.references {
             let value = try fields.value(of: attribute.field)
             let missing = try isMissing(TableKey.inverses, &entries) {
-                TableKey.appendInverse(of: table, attribute, value, key, to: &$0)
+                unsafe TableKey.appendInverse(of: table, attribute, value, key, to: &$0)
             }
             if missing { return "\(name) lacks its inverse entry of \(attribute.name)." }
         }
@@ -94,28 +94,26 @@ package struct TableInvariants {
         var key = ByteBuffer(capacity: 600)
         guard try append(&key) else { return false }
         entries[table, default: 0] += 1
-        return try reader.access.get(key.bytes, in: reader.databases.tables) == nil
+        return try unsafe reader.access.get(key.bytes, in: reader.databases.tables) == nil
     }
 
     /// The entries of a table, but for those of indexes that are being built.
     private func count(_ table: UInt8) throws -> Int {
         var count = 0
-        try [table].withUnsafeBytes { prefix in
-            try reader.visit(prefix: prefix) { key, _ in
-                if table == TableKey.indexes, key.count >= TableKey.indexPrefixByteCount {
-                    let field = FieldID(UInt16(key[3]) << 8 | UInt16(key[4]))
-                    let attribute = reader.catalog.table(TableKey.entity(of: key))?
-                        .attribute(field)
-                    if attribute?.isBuilding == true { return true }
-                }
-                if table == TableKey.compounds, key.count >= TableKey.indexPrefixByteCount {
-                    let index = reader.catalog.table(TableKey.entity(of: key))?
-                        .index(UInt16(key[3]) << 8 | UInt16(key[4]))
-                    if index?.index.isBuilding == true { return true }
-                }
-                count += 1
-                return true
+        try unsafe TableEntries(reader, startingWith: [table]).visit { key, _ in
+            if table == TableKey.indexes, key.count >= TableKey.indexPrefixByteCount {
+                let field = unsafe FieldID(TableKey.number(of: key))
+                let attribute = unsafe reader.catalog.table(TableKey.entity(of: key))?.attribute(
+                    field)
+                if attribute?.isBuilding == true { return true }
             }
+            if table == TableKey.compounds, key.count >= TableKey.indexPrefixByteCount {
+                let index = unsafe reader.catalog.table(TableKey.entity(of: key))?
+                    .index(TableKey.number(of: key))
+                if index?.index.isBuilding == true { return true }
+            }
+            count += 1
+            return true
         }
         return count
     }

@@ -20,10 +20,9 @@ package struct ContentReferences {
 
     /// Visits the operations that name a content, from the first, until the closure returns false.
     package func visit(_ key: ContentKey, _ visit: (UInt64) throws -> Bool) throws {
-        try ([TableKey.contents] + key.bytes).withUnsafeBytes { prefix in
-            try reader.visit(prefix: prefix) { found, _ in
-                try visit(TableKey.contentSequence(found))
-            }
+        let prefix = [TableKey.contents] + key.bytes
+        try unsafe TableEntries(reader, startingWith: prefix).visit { found, _ in
+            try unsafe visit(TableKey.contentSequence(found))
         }
     }
 
@@ -32,17 +31,15 @@ package struct ContentReferences {
     package func visitAll(_ visit: (ContentKey, Int) throws -> Bool) throws {
         var current: (key: ContentKey, count: Int)?
         var goesOn = true
-        try [TableKey.contents].withUnsafeBytes { prefix in
-            try reader.visit(prefix: prefix) { found, _ in
-                let key = ContentKey(hash: Array(found.part(1..<(1 + ContentHash.byteCount))))
-                if let known = current, known.key == key {
-                    current = (key, known.count + 1)
-                    return true
-                }
-                if let known = current { goesOn = try visit(known.key, known.count) }
-                current = (key, 1)
-                return goesOn
+        try unsafe TableEntries(reader, startingWith: [TableKey.contents]).visit { found, _ in
+            let key = unsafe ContentKey(hash: Array(found.part(1..<(1 + ContentHash.byteCount))))
+            if let known = current, known.key == key {
+                current = (key, known.count + 1)
+                return true
             }
+            if let known = current { goesOn = try visit(known.key, known.count) }
+            current = (key, 1)
+            return goesOn
         }
         if goesOn, let known = current { _ = try visit(known.key, known.count) }
     }

@@ -34,22 +34,22 @@ package struct IndexLookup {
         let valueStart = prefix.count
         let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
         OrderedKey.append(value, type: attribute.type, to: &prefix, textBytesMax: textBytesMax)
-        let bytes = prefix.bytes
+        let bytes = unsafe prefix.bytes
         guard
-            !OrderedKey.isCut(
+            unsafe !OrderedKey.isCut(
                 bytes.part(valueStart..<bytes.count), type: attribute.type,
                 textBytesMax: textBytesMax)
         else { return false }
         let examiner = reader.examiner(of: entity)
         try reader.access.withCursor(in: reader.databases.tables) { cursor in
-            var isThere = try cursor.seek(atOrAfter: bytes)
-            while isThere, cursor.key.begins(with: bytes) {
-                let key = cursor.key.part(bytes.count..<cursor.key.count)
-                guard !key.isEmpty else { throw TableReader.damagedIndex }
-                if let row = try reader.row(entity, keyBytes: key),
+            var isThere = try unsafe cursor.seek(atOrAfter: bytes)
+            while isThere, unsafe cursor.key.begins(with: bytes) {
+                let key = unsafe cursor.key.part(bytes.count..<cursor.key.count)
+                guard unsafe !key.isEmpty else { throw TableReader.damagedIndex }
+                if let row = try unsafe reader.row(entity, keyBytes: key),
                     try reader.isReadable(row, by: examiner)
                 {
-                    guard try visit(key, row.bodyBytes) else { return }
+                    guard try unsafe visit(key, row.bodyBytes) else { return }
                 }
                 isThere = try cursor.next()
             }

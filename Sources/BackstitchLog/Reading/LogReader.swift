@@ -20,7 +20,7 @@ package struct LogReader {
         get throws {
             guard lastVisible == .max else { return lastVisible }
             return try access.withCursor(in: database) { cursor in
-                try cursor.last() ? cursor.key.sequence : 0
+                try unsafe cursor.last() ? cursor.key.sequence : 0
             }
         }
     }
@@ -32,15 +32,17 @@ package struct LogReader {
         _ sequence: UInt64, verifies: Bool = true, _ body: (OperationView) throws -> Result
     ) throws -> Result? {
         guard sequence <= lastVisible else { return nil }
-        let bytes = try TableKey.withSequence(sequence) { try access.get($0, in: database) }
-        guard let bytes else { return nil }
-        return try body(try OperationView(bytes, sequence: sequence, verifies: verifies))
+        let bytes = try unsafe TableKey.withSequence(sequence) {
+            try unsafe access.get($0, in: database)
+        }
+        guard let bytes = unsafe bytes else { return nil }
+        return try unsafe body(try OperationView(bytes, sequence: sequence, verifies: verifies))
     }
 
     /// Visits operations in sequence order from a sequence on.
     package func visit(from first: UInt64, _ visit: (OperationView) throws -> Bool) throws {
-        try visitStored(from: first) { sequence, bytes in
-            try visit(try OperationView(bytes, sequence: sequence))
+        try unsafe visitStored(from: first) { sequence, bytes in
+            try unsafe visit(try OperationView(bytes, sequence: sequence))
         }
     }
 
@@ -50,10 +52,14 @@ package struct LogReader {
     /// Visits the bytes of operations, which may be damaged, in sequence order.
     package func visitStored(from first: UInt64, _ visit: StoredVisit) throws {
         try access.withCursor(in: database) { cursor in
-            var isThere = try TableKey.withSequence(first) { try cursor.seek(atOrAfter: $0) }
+            var isThere = try unsafe TableKey.withSequence(first) {
+                try unsafe cursor.seek(atOrAfter: $0)
+            }
             while isThere {
-                let sequence = cursor.key.sequence
-                guard sequence <= lastVisible, try visit(sequence, cursor.value) else { return }
+                let sequence = unsafe cursor.key.sequence
+                guard sequence <= lastVisible, try unsafe visit(sequence, cursor.value) else {
+                    return
+                }
                 isThere = try cursor.next()
             }
         }
@@ -64,9 +70,9 @@ package struct LogReader {
         try access.withCursor(in: database) { cursor in
             var isThere = try cursor.last()
             while isThere {
-                let sequence = cursor.key.sequence
+                let sequence = unsafe cursor.key.sequence
                 if sequence <= lastVisible {
-                    guard try visit(sequence, cursor.value) else { return }
+                    guard try unsafe visit(sequence, cursor.value) else { return }
                 }
                 isThere = try cursor.previous()
             }
@@ -116,6 +122,6 @@ package struct LogReader {
 extension UnsafeRawBufferPointer {
     /// The sequence number stored in a log key, or 0 if the key is malformed.
     package var sequence: UInt64 {
-        count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
+        unsafe count == 8 ? UInt64(bigEndian: loadUnaligned(as: UInt64.self)) : 0
     }
 }

@@ -13,8 +13,8 @@ package struct MetaReader {
 
     /// A value by its name; nil if there is none.
     package func value(_ name: String) throws -> [UInt8]? {
-        try Array(name.utf8).withUnsafeBytes { key in
-            try access.get(key, in: database).map { Array($0) }
+        try unsafe Array(name.utf8).withUnsafeBytes { key in
+            try unsafe access.get(key, in: database).map { unsafe Array($0) }
         }
     }
 
@@ -23,13 +23,13 @@ package struct MetaReader {
     package func visit(
         _ prefix: String, _ visit: (String, [UInt8]) throws -> Bool
     ) throws {
-        try Array(prefix.utf8).withUnsafeBytes { prefix in
+        try unsafe Array(prefix.utf8).withUnsafeBytes { prefix in
             try access.withCursor(in: database) { cursor in
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, cursor.key.begins(with: prefix) {
-                    let name = cursor.key.part(prefix.count..<cursor.key.count)
+                var isThere = try unsafe cursor.seek(atOrAfter: prefix)
+                while isThere, unsafe cursor.key.begins(with: prefix) {
+                    let name = unsafe cursor.key.part(prefix.count..<cursor.key.count)
                     guard
-                        try visit(String(decoding: name, as: UTF8.self), Array(cursor.value))
+                        try unsafe visit(String(decoding: name, as: UTF8.self), Array(cursor.value))
                     else { return }
                     isThere = try cursor.next()
                 }

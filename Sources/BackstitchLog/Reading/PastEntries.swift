@@ -13,7 +13,7 @@ struct PastEntries {
         prefix: UnsafeRawBufferPointer, from first: [UInt8], to end: [UInt8], reversed: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
-        var entries = try past.entries(startingWith: prefix, catalog).filter { entry in
+        var entries = try unsafe past.entries(startingWith: prefix, catalog).filter { entry in
             !entry.key.lexicographicallyPrecedes(first)
                 && entry.key.lexicographicallyPrecedes(end)
         }
@@ -22,11 +22,13 @@ struct PastEntries {
         func visitEntries(before key: UnsafeRawBufferPointer?) throws -> Bool {
             while position < entries.count {
                 let entry = entries[position]
-                let goesOn = try entry.key.withUnsafeBytes { bytes -> Bool? in
-                    if let key, !(reversed ? key.order(bytes) < 0 : bytes.order(key) < 0) {
+                let goesOn = try unsafe entry.key.withUnsafeBytes { bytes -> Bool? in
+                    if let key = unsafe key,
+                        unsafe !(reversed ? key.order(bytes) < 0 : bytes.order(key) < 0)
+                    {
                         return nil
                     }
-                    return try visit(bytes, entry.value)
+                    return try unsafe visit(bytes, entry.value)
                 }
                 guard let goesOn else { return true }
                 position += 1
@@ -35,12 +37,12 @@ struct PastEntries {
             return true
         }
         var goesOn = true
-        try first.withUnsafeBytes { first in
-            try end.withUnsafeBytes { end in
-                try stored.visit(from: first, to: end, reversed: reversed) { key, value in
-                    if try isReplaced(key, prefix) { return true }
-                    goesOn = try visitEntries(before: key)
-                    if goesOn { goesOn = try visit(key, value) }
+        try unsafe first.withUnsafeBytes { first in
+            try unsafe end.withUnsafeBytes { end in
+                try unsafe stored.visit(from: first, to: end, reversed: reversed) { key, value in
+                    if try unsafe isReplaced(key, prefix) { return true }
+                    goesOn = try unsafe visitEntries(before: key)
+                    if goesOn { goesOn = try unsafe visit(key, value) }
                     return goesOn
                 }
             }
@@ -53,26 +55,29 @@ struct PastEntries {
         _ key: UnsafeRawBufferPointer, _ prefix: UnsafeRawBufferPointer
     ) throws -> Bool {
         var start = TableKey.rowPrefixByteCount
-        switch key[0] {
-        case TableKey.journal: return key.part(1..<key.count).sequence > past.sequence
+        switch unsafe key[0] {
+        case TableKey.journal: return unsafe key.part(1..<key.count).sequence > past.sequence
         case TableKey.inverses: start = prefix.count
         case TableKey.indexes:
-            let field = FieldID(UInt16(key[3]) << 8 | UInt16(key[4]))
-            let value = key.part(TableKey.indexPrefixByteCount..<key.count)
-            guard let schema = catalog.table(TableKey.entity(of: key))?.attribute(field)?.schema,
-                let count = OrderedKey.byteCount(of: schema.type, in: value)
+            let field = unsafe FieldID(TableKey.number(of: key))
+            let value = unsafe key.part(TableKey.indexPrefixByteCount..<key.count)
+            guard
+                let schema = unsafe catalog.table(TableKey.entity(of: key))?.attribute(field)?
+                    .schema,
+                let count = unsafe OrderedKey.byteCount(of: schema.type, in: value)
             else { return false }
             start = TableKey.indexPrefixByteCount + count
         case TableKey.compounds:
-            let number = UInt16(key[3]) << 8 | UInt16(key[4])
-            let values = key.part(TableKey.indexPrefixByteCount..<key.count)
-            guard let index = catalog.table(TableKey.entity(of: key))?.index(number),
-                let count = index.byteCount(in: values)
+            let values = unsafe key.part(TableKey.indexPrefixByteCount..<key.count)
+            guard
+                let index = unsafe catalog.table(TableKey.entity(of: key))?.index(
+                    TableKey.number(of: key)),
+                let count = unsafe index.byteCount(in: values)
             else { return false }
             start = TableKey.indexPrefixByteCount + count
         default: break
         }
         guard start <= key.count else { return false }
-        return past.record(TableKey.entity(of: key), key.part(start..<key.count)) != nil
+        return unsafe past.record(TableKey.entity(of: key), key.part(start..<key.count)) != nil
     }
 }

@@ -16,6 +16,7 @@ package final class PastRows {
     }
 
     /// An entry of a table of then.
+    @safe
     package struct Entry {
         package let key: [UInt8]
         package let value: UnsafeRawBufferPointer
@@ -71,23 +72,18 @@ package final class PastRows {
 
     // MARK: Records
 
-    /// The record whose row a key of the tables names; nil if it did not change since.
-    package func record(at rowKey: UnsafeRawBufferPointer) -> Record? {
-        record(TableKey.entity(of: rowKey), TableKey.record(of: rowKey))
-    }
-
+    /// The record with a stored key; nil if it did not change since.
     package func record(_ entity: EntityNumber, _ key: UnsafeRawBufferPointer) -> Record? {
         guard let records = records[entity] else { return nil }
         var low = 0
         var high = records.count
         while low < high {
             let middle = (low + high) / 2
-            let isBefore = records[middle].key.withUnsafeBytes { $0.order(key) < 0 }
-            if isBefore { low = middle + 1 } else { high = middle }
+            if unsafe key.order(records[middle].key) > 0 { low = middle + 1 } else { high = middle }
         }
-        guard low < records.count,
-            records[low].key.withUnsafeBytes({ $0.holdsSameBytes(as: key) })
-        else { return nil }
+        guard low < records.count, unsafe key.holdsSameBytes(as: records[low].key) else {
+            return nil
+        }
         return records[low]
     }
 
@@ -95,7 +91,7 @@ package final class PastRows {
     package func row(of record: Record) -> RowView? { baseline(of: record)?.row }
 
     private func baseline(of record: Record) -> BaselineView? {
-        record.range.flatMap { BaselineView(bytes.bytes.part($0)) }
+        record.range.flatMap { unsafe BaselineView(bytes.bytes.part($0)) }
     }
 
     // MARK: Entries
@@ -106,7 +102,7 @@ package final class PastRows {
         throws
         -> [Entry]
     {
-        let name = Array(prefix.prefix(TableKey.indexPrefixByteCount))
+        let name = unsafe Array(prefix.prefix(TableKey.indexPrefixByteCount))
         let isOfIndex = [TableKey.indexes, TableKey.inverses, TableKey.compounds]
             .contains(name.first ?? 0)
         let table = isOfIndex ? name : Array(name.prefix(TableKey.rowPrefixByteCount))
@@ -120,7 +116,7 @@ package final class PastRows {
         var made: [Entry] = []
         let isOfOne = prefix.count >= TableKey.rowPrefixByteCount
         for (entity, records) in records {
-            if isOfOne, prefix.withUnsafeBytes({ TableKey.entity(of: $0) }) != entity { continue }
+            if isOfOne, EntityNumber(prefix.bigEndian(at: 1)) != entity { continue }
             for record in records {
                 guard let baseline = baseline(of: record) else { continue }
                 if let entry = try entry(of: baseline, record, entity, prefix, catalog) {
@@ -136,14 +132,16 @@ package final class PastRows {
         _ catalog: CatalogSnapshot
     ) throws -> Entry? {
         let row = baseline.row
-        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         switch prefix[0] {
-        case TableKey.rows: return Entry(key: prefix + record.key, value: row.bytes)
+        case TableKey.rows: return unsafe Entry(key: prefix + record.key, value: row.bytes)
         case TableKey.unreadable where row.flags.contains(.isUnreadable):
-            return Entry(key: prefix + record.key, value: empty)
+            return unsafe Entry(key: prefix + record.key, value: empty)
         case TableKey.parked:
             let start = [prefix[0]] + entity.rawValue.bigEndianBytes
-            return baseline.parkBytes.map { Entry(key: start + record.key, value: $0) }
+            return unsafe baseline.parkBytes.map {
+                unsafe Entry(key: start + record.key, value: $0)
+            }
         case TableKey.indexes, TableKey.inverses:
             guard let table = catalog.table(entity), let fields = row.fields,
                 let attribute = table.attribute(
@@ -151,23 +149,23 @@ package final class PastRows {
             else { return nil }
             let value = try fields.value(of: attribute.field)
             var key = ByteBuffer(capacity: 600)
-            let isThere = record.key.withUnsafeBytes { recordKey in
-                prefix[0] == TableKey.indexes
+            let isThere = unsafe record.key.withUnsafeBytes { recordKey in
+                unsafe prefix[0] == TableKey.indexes
                     ? TableKey.appendIndex(of: table, attribute, value, recordKey, to: &key)
                     : TableKey.appendInverse(of: table, attribute, value, recordKey, to: &key)
             }
-            return isThere ? Entry(key: Array(key.bytes), value: empty) : nil
+            return unsafe isThere ? Entry(key: key.array, value: empty) : nil
         case TableKey.compounds:
             guard let table = catalog.table(entity), let fields = row.fields,
                 let index = table.index(UInt16(prefix[3]) << 8 | UInt16(prefix[4]))
             else { return nil }
             var key = ByteBuffer(capacity: 600)
-            try record.key.withUnsafeBytes { recordKey in
-                try TableKey.appendCompound(of: table, index, recordKey, to: &key) {
+            try unsafe record.key.withUnsafeBytes { recordKey in
+                try unsafe TableKey.appendCompound(of: table, index, recordKey, to: &key) {
                     try fields.value(of: $0)
                 }
             }
-            return Entry(key: Array(key.bytes), value: empty)
+            return unsafe Entry(key: key.array, value: empty)
         default: return nil
         }
     }

@@ -7,8 +7,8 @@ extension RecordHistory {
     ) throws -> [UInt8] {
         var later: [UInt64] = []
         var earlier: [UInt64] = []
-        let row = try reader.row(update.entity, keyBytes: update.keyBytes)
-        let body = row.map { Array($0.bodyBytes) }
+        let row = try unsafe reader.row(update.entity, keyBytes: update.keyBytes)
+        let body = row.map { unsafe Array($0.bodyBytes) }
         var up = row?.lastSequence ?? 0
         var down = update.previous
         while up >= update.sequence || down > 0 {
@@ -58,7 +58,7 @@ extension RecordHistory {
                 _ = try reader.log.withOperation(sequence) { operation in
                     switch operation.kind {
                     case .update: body = try (body ?? []).overlaid(by: operation.before)
-                    case .delete: body = Array(try operation.before.bytes)
+                    case .delete: body = unsafe Array(try operation.before.bytes)
                     default: body = nil
                     }
                 }
@@ -75,7 +75,7 @@ extension RecordHistory {
             try StoreError.describingDamage(at: sequence) {
                 _ = try reader.log.withOperation(sequence) { operation in
                     body =
-                        operation.kind == .update
+                        unsafe operation.kind == .update
                         ? try body.overlaid(by: operation.after)
                         : Array(try operation.after.bytes)
                 }
@@ -88,13 +88,13 @@ extension RecordHistory {
 extension [UInt8] {
     /// Packed fields with others laid over them; a null takes its field away.
     package func overlaid(by changed: PackedFields) throws -> [UInt8] {
-        try withUnsafeBytes { bytes in
-            guard let fields = PackedFields(bytes) else { throw FieldError(.damaged) }
+        try unsafe withUnsafeBytes { bytes in
+            guard let fields = unsafe PackedFields(bytes) else { throw FieldError(.damaged) }
             var writer = _FieldWriter()
             var output = ByteBuffer(capacity: 512)
             try writer.write(fields, overlaidBy: changed)
             writer.finish(into: &output)
-            return [UInt8](output.bytes)
+            return unsafe [UInt8](output.bytes)
         }
     }
 }

@@ -25,8 +25,8 @@ package struct Referrers {
     package var keys: [RecordKey] {
         get throws {
             var keys: [RecordKey] = []
-            try visit { bytes in
-                guard let key = RecordKey(reading: bytes) else {
+            try unsafe visit { bytes in
+                guard let key = unsafe RecordKey(reading: bytes) else {
                     throw StoreError(.damaged, "An index entry can't be read. Run rebuild.")
                 }
                 // A very long target is cut in the index: the row tells whether it is meant.
@@ -49,13 +49,13 @@ package struct Referrers {
     ) throws {
         var prefix = ByteBuffer(capacity: 300)
         TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
-        target.bytes.withUnsafeBytes { TableKey.appendTarget($0, to: &prefix) }
+        unsafe target.bytes.withUnsafeBytes { unsafe TableKey.appendTarget($0, to: &prefix) }
         let count = prefix.count
         var first = ByteBuffer(capacity: 512)
-        first.append(prefix.bytes)
-        start.withUnsafeBytes { first.append($0) }
-        try reader.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
-            try visit(key.part(count..<key.count))
+        unsafe first.append(prefix.bytes)
+        first.append(start)
+        try unsafe reader.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
+            try unsafe visit(key.part(count..<key.count))
         }
     }
 }
@@ -64,6 +64,6 @@ extension PackedFields {
     /// The tag byte and payload of a field, or nil if the row has none.
     package func rawValue(of field: FieldID) throws -> UnsafeRawBufferPointer? {
         guard let position = position(of: field) else { return nil }
-        return try rawValue(at: position)
+        return try unsafe rawValue(at: position)
     }
 }

@@ -14,24 +14,24 @@ struct StoredEntries {
         from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
         _ visit: Visit
     ) throws {
-        guard first.first == TableKey.rows else {
-            _ = try Self.visit(
+        guard unsafe first.first == TableKey.rows else {
+            _ = try unsafe Self.visit(
                 access, in: database, from: first, to: end, reversed: reversed, visit)
             return
         }
         let entities = access.entitiesWithRows
         for entity in reversed ? entities.reversed() : entities {
             guard let rows = access.rows(of: entity),
-                let bounds = bounds(of: entity, from: first, to: end)
+                let bounds = unsafe bounds(of: entity, from: first, to: end)
             else { continue }
             var key = ByteBuffer(capacity: 300)
-            TableKey.rowPrefix(entity).withUnsafeBytes { key.append($0) }
-            let goesOn = try Self.visit(
+            key.append(TableKey.rowPrefix(entity))
+            let goesOn = try unsafe Self.visit(
                 access, in: rows, from: bounds.lower, to: bounds.upper, reversed: reversed
             ) { record, value in
                 key.truncate(to: TableKey.rowPrefixByteCount)
-                key.append(record)
-                return try visit(key.bytes, value)
+                unsafe key.append(record)
+                return try unsafe visit(key.bytes, value)
             }
             guard goesOn else { return }
         }
@@ -42,18 +42,18 @@ struct StoredEntries {
         of entity: EntityNumber, from first: UnsafeRawBufferPointer,
         to end: UnsafeRawBufferPointer
     ) -> (lower: UnsafeRawBufferPointer, upper: UnsafeRawBufferPointer?)? {
-        TableKey.rowPrefix(entity).withUnsafeBytes { prefix in
-            let none = UnsafeRawBufferPointer(start: nil, count: 0)
-            var lower = none
-            if first.begins(with: prefix) {
-                lower = first.part(prefix.count..<first.count)
-            } else if prefix.order(first) < 0 {
+        unsafe TableKey.rowPrefix(entity).withUnsafeBytes { prefix in
+            let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+            var lower = unsafe none
+            if unsafe first.begins(with: prefix) {
+                unsafe lower = first.part(prefix.count..<first.count)
+            } else if unsafe prefix.order(first) < 0 {
                 return nil
             }
-            if end.begins(with: prefix) {
-                return (lower, end.part(prefix.count..<end.count))
+            if unsafe end.begins(with: prefix) {
+                return unsafe (lower, end.part(prefix.count..<end.count))
             }
-            return prefix.order(end) < 0 ? (lower, nil) : nil
+            return unsafe prefix.order(end) < 0 ? (lower, nil) : nil
         }
     }
 
@@ -70,31 +70,31 @@ struct StoredEntries {
         to end: UnsafeRawBufferPointer?, reversed: Bool, readsAhead: Bool = false,
         _ visit: Visit
     ) throws -> Bool {
-        if end?.isEmpty == true { return true }
+        if unsafe end?.isEmpty == true { return true }
         return try access.withCursor(in: database) { cursor in
             guard reversed else {
                 var isThere =
-                    first.isEmpty ? try cursor.first() : try cursor.seek(atOrAfter: first)
-                if isThere, readsAhead { return try visitAhead(&cursor, to: end, visit) }
+                    unsafe first.isEmpty ? try cursor.first() : try cursor.seek(atOrAfter: first)
+                if isThere, readsAhead { return try unsafe visitAhead(&cursor, to: end, visit) }
                 while isThere {
-                    let key = cursor.key
-                    if let end, key.order(end) >= 0 { return true }
-                    guard try visit(key, cursor.value) else { return false }
+                    let key = unsafe cursor.key
+                    if let end = unsafe end, unsafe key.order(end) >= 0 { return true }
+                    guard try unsafe visit(key, cursor.value) else { return false }
                     isThere = try cursor.next()
                 }
                 return true
             }
             // The entry before the end; the last one if nothing follows it.
             var isThere: Bool
-            if let end, try cursor.seek(atOrAfter: end) {
+            if let end = unsafe end, try unsafe cursor.seek(atOrAfter: end) {
                 isThere = try cursor.previous()
             } else {
                 isThere = try cursor.last()
             }
             while isThere {
-                let key = cursor.key
-                guard key.order(first) >= 0 else { return true }
-                guard try visit(key, cursor.value) else { return false }
+                let key = unsafe cursor.key
+                guard unsafe key.order(first) >= 0 else { return true }
+                guard try unsafe visit(key, cursor.value) else { return false }
                 isThere = try cursor.previous()
             }
             return true
@@ -109,22 +109,23 @@ struct StoredEntries {
         _ cursor: inout Cursor, to end: UnsafeRawBufferPointer?, _ visit: Visit
     ) throws -> Bool {
         typealias Entry = (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)
-        return try withUnsafeTemporaryAllocation(of: Entry.self, capacity: aheadMax) { entries in
+        return try unsafe withUnsafeTemporaryAllocation(of: Entry.self, capacity: aheadMax) {
+            entries in
             var (isThere, size) = (true, 1)
             while isThere {
                 var count = 0
                 while isThere, count < size {
-                    let key = cursor.key
-                    if let end, key.order(end) >= 0 {
+                    let key = unsafe cursor.key
+                    if let end = unsafe end, unsafe key.order(end) >= 0 {
                         isThere = false
                         break
                     }
                     cursor.prefetchValue()
-                    entries.initializeElement(at: count, to: (key, cursor.value))
+                    unsafe entries.initializeElement(at: count, to: (key, cursor.value))
                     count += 1
                     isThere = try cursor.next()
                 }
-                for at in 0..<count where try !visit(entries[at].key, entries[at].value) {
+                for at in 0..<count where try unsafe !visit(entries[at].key, entries[at].value) {
                     return false
                 }
                 size = min(2 * size, aheadMax)

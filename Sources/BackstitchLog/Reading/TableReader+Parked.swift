@@ -26,21 +26,17 @@ extension TableReader {
     package func visitParked(
         _ body: (RecordPlace, _ sequence: UInt64, ParkReason) throws -> Bool
     ) throws {
-        try [TableKey.parked].withUnsafeBytes { prefix in
-            try visit(prefix: prefix) { key, value in
-                guard key.count > TableKey.rowPrefixByteCount, value.count >= 8,
-                    let recordKey = RecordKey(
-                        reading: key.part(TableKey.rowPrefixByteCount..<key.count))
-                else {
-                    throw StoreError(
-                        .damaged, "The entry of a parked record can't be read. Run rebuild.")
-                }
-                let entity = EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
-                let reason = String(decoding: value.part(8..<value.count), as: UTF8.self)
-                return try body(
-                    RecordPlace(entity: entity, key: recordKey), value.part(0..<8).sequence,
-                    ParkReason(reason))
+        try unsafe TableEntries(self, startingWith: [TableKey.parked]).visit { key, value in
+            guard key.count > TableKey.rowPrefixByteCount, value.count >= 8,
+                let recordKey = unsafe RecordKey(reading: TableKey.record(of: key))
+            else {
+                throw StoreError(
+                    .damaged, "The entry of a parked record can't be read. Run rebuild.")
             }
+            let reason = unsafe String(decoding: value.part(8..<value.count), as: UTF8.self)
+            return try unsafe body(
+                RecordPlace(entity: TableKey.entity(of: key), key: recordKey),
+                value.part(0..<8).sequence, ParkReason(reason))
         }
     }
 }

@@ -9,12 +9,12 @@ extension TableReader: RowSource {
         _ visit: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let examiner = examiner(of: entity)
-        try visitRowEntries(
+        try unsafe visitRowEntries(
             of: entity, from: range.lower, to: range.upper, reversed: reversed
         ) { key, value in
-            guard let row = RowView(value) else { throw Self.damagedRow }
+            guard let row = unsafe RowView(value) else { throw Self.damagedRow }
             guard try isReadable(row, by: examiner) else { return true }
-            return try visit(key, row.bodyBytes)
+            return try unsafe visit(key, row.bodyBytes)
         }
     }
 
@@ -40,20 +40,20 @@ extension TableReader: RowSource {
         let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
         var prefix = ByteBuffer(capacity: 8)
         TableKey.appendIndexPrefix(of: attribute, entity, to: &prefix)
-        try visitEntries(
+        try unsafe visitEntries(
             prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
         ) { key, _ in
-            let rest = key.part(prefix.count..<key.count)
-            guard let (count, end) = TableKey.valueBounds(in: rest, of: attribute) else {
+            let rest = unsafe key.part(prefix.count..<key.count)
+            guard let (count, end) = unsafe TableKey.valueBounds(in: rest, of: attribute) else {
                 throw Self.damagedIndex
             }
-            let recordKey = rest.part(end..<rest.count)
+            let recordKey = unsafe rest.part(end..<rest.count)
             if asksRows {
-                guard let row = try row(entity, keyBytes: recordKey),
+                guard let row = try unsafe row(entity, keyBytes: recordKey),
                     try isReadable(row, by: examiner)
                 else { return true }
             }
-            return try visit(rest.part(0..<count), recordKey)
+            return try unsafe visit(rest.part(0..<count), recordKey)
         }
     }
 
@@ -64,12 +64,14 @@ extension TableReader: RowSource {
     ) throws {
         let examiner = examiner(of: entity)
         let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
-        try Referrers(self, of: entity, attribute.field, to: target).visit(from: start) { key in
+        try unsafe Referrers(self, of: entity, attribute.field, to: target).visit(from: start) {
+            key in
             if asksRows {
-                guard let row = try row(entity, keyBytes: key), try isReadable(row, by: examiner)
+                guard let row = try unsafe row(entity, keyBytes: key),
+                    try isReadable(row, by: examiner)
                 else { return true }
             }
-            return try visit(key)
+            return try unsafe visit(key)
         }
     }
 
@@ -77,10 +79,10 @@ extension TableReader: RowSource {
         of entity: EntityNumber, key: UnsafeRawBufferPointer,
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws -> Bool? {
-        guard let row = try row(entity, keyBytes: key),
+        guard let row = try unsafe row(entity, keyBytes: key),
             try isReadable(row, by: examiner(of: entity))
         else { return nil }
-        return try body(row.bodyBytes)
+        return try unsafe body(row.bodyBytes)
     }
 
     // MARK: Readability
@@ -128,7 +130,7 @@ extension TableReader: RowSource {
         var prefix = ByteBuffer(capacity: 8)
         prefix.append(TableKey.unreadable)
         prefix.append(big: entity.rawValue)
-        try self.visit(prefix: prefix.bytes) { _, _ in try visit() }
+        try unsafe self.visit(prefix: prefix.bytes) { _, _ in try visit() }
     }
 
     /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.
@@ -137,22 +139,22 @@ extension TableReader: RowSource {
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var bounds = ByteBuffer(capacity: 256)
-        bounds.append(prefix)
-        lower.withUnsafeBytes { bounds.append($0) }
+        unsafe bounds.append(prefix)
+        bounds.append(lower)
         let firstCount = bounds.count
         if let upper {
-            bounds.append(prefix)
-            upper.withUnsafeBytes { bounds.append($0) }
+            unsafe bounds.append(prefix)
+            bounds.append(upper)
         } else {
-            Array(prefix).next.withUnsafeBytes { bounds.append($0) }
+            unsafe bounds.append(Array(prefix).next)
         }
-        let first = bounds.bytes.part(0..<firstCount)
-        let end = bounds.bytes.part(firstCount..<bounds.count)
+        let first = unsafe bounds.bytes.part(0..<firstCount)
+        let end = unsafe bounds.bytes.part(firstCount..<bounds.count)
         if let pastEntries {
-            return try pastEntries.visit(
+            return try unsafe pastEntries.visit(
                 prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
         }
-        try storedEntries.visit(from: first, to: end, reversed: reversed, visit)
+        try unsafe storedEntries.visit(from: first, to: end, reversed: reversed, visit)
     }
 }
 

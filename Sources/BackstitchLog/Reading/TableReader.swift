@@ -2,7 +2,7 @@ package import BackstitchCore
 package import LMDB
 
 /// Reads the log and the tables within one transaction, whose lifetime it must not outlive.
-@usableFromInline
+@safe @usableFromInline
 package struct TableReader {
     package let access: Access
     package let databases: Databases
@@ -22,7 +22,7 @@ package struct TableReader {
     ) {
         self.checksRows = checksRows
         self.threadsMax = threadsMax
-        noting = footprint.map { Unmanaged.passUnretained($0) }
+        unsafe noting = footprint.map { unsafe Unmanaged.passUnretained($0) }
         self.access = access
         self.databases = databases
         self.catalog = catalog
@@ -30,7 +30,7 @@ package struct TableReader {
     }
 
     /// What notes the reads; nil if nobody wants to know.
-    package var footprint: ReadFootprint? { noting?.takeUnretainedValue() }
+    package var footprint: ReadFootprint? { unsafe noting?.takeUnretainedValue() }
 
     /// The same reader for what is noted already, or can't change.
     package var unnoted: TableReader {
@@ -51,21 +51,19 @@ package struct TableReader {
 
     /// The row of a record, tombstones included.
     package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
-        try key.withStored { try row(entity, keyBytes: $0) }
+        try unsafe key.withStored { try unsafe row(entity, keyBytes: $0) }
     }
 
     package func row(_ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer) throws -> RowView? {
-        footprint?.note(keyBytes, of: entity)
-        if let past {
-            let record = TableKey.withRow(entity, keyBytes: keyBytes) { past.record(at: $0) }
-            if let record { return past.row(of: record) }
+        unsafe footprint?.note(keyBytes, of: entity)
+        if let past, let record = unsafe past.record(entity, keyBytes) {
+            return past.row(of: record)
         }
-        guard !keyBytes.isEmpty, let rows = access.rows(of: entity),
-            let bytes = try access.get(keyBytes, in: rows)
+        guard unsafe !keyBytes.isEmpty, let rows = access.rows(of: entity),
+            let bytes = try unsafe access.get(keyBytes, in: rows)?.prefetched(384)
         else { return nil }
-        // What is read of a row depends on its beginning, and would be fetched line by line.
-        bytes.prefetch(384)
-        guard let row = RowView(bytes), !checksRows || row.isIntact(of: entity, keyBytes)
+        guard let row = unsafe RowView(bytes),
+            unsafe !checksRows || row.isIntact(of: entity, keyBytes)
         else { throw Self.damagedRow }
         return row
     }
@@ -79,12 +77,12 @@ package struct TableReader {
     ) throws {
         footprint?.noteEverything()
         if let pastEntries {
-            return try pastEntries.visit(
+            return try unsafe pastEntries.visit(
                 prefix: prefix, from: Array(start ?? prefix), to: Array(prefix).next,
                 reversed: false, visit)
         }
-        try Array(prefix).next.withUnsafeBytes { end in
-            try storedEntries.visit(from: start ?? prefix, to: end, reversed: false, visit)
+        try unsafe Array(prefix).next.withUnsafeBytes { end in
+            try unsafe storedEntries.visit(from: start ?? prefix, to: end, reversed: false, visit)
         }
     }
 
@@ -94,13 +92,13 @@ package struct TableReader {
         _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
     ) throws {
         footprint?.noteAll(of: entity)
-        try unnoted.visitRowEntries(
+        try unsafe unnoted.visitRowEntries(
             of: entity, from: start?.bytes ?? [], to: nil, reversed: false
         ) { key, value in
-            guard let row = RowView(value), row.isIntact(of: entity, key) else {
+            guard let row = unsafe RowView(value), unsafe row.isIntact(of: entity, key) else {
                 throw Self.damagedRow
             }
-            return try visit(key, row)
+            return try unsafe visit(key, row)
         }
     }
 
@@ -114,21 +112,21 @@ package struct TableReader {
         if let pastEntries {
             let prefix = TableKey.rowPrefix(entity)
             let end = upper.map { prefix + $0 } ?? prefix.next
-            return try prefix.withUnsafeBytes { bytes in
-                try pastEntries.visit(
+            return try unsafe prefix.withUnsafeBytes { bytes in
+                try unsafe pastEntries.visit(
                     prefix: bytes, from: prefix + lower, to: end, reversed: reversed
-                ) { try visit(TableKey.record(of: $0), $1) }
+                ) { try unsafe visit(TableKey.record(of: $0), $1) }
             }
         }
         guard let rows = access.rows(of: entity) else { return }
-        try lower.withUnsafeBytes { lower in
+        try unsafe lower.withUnsafeBytes { lower in
             func visitRows(to end: UnsafeRawBufferPointer?) throws {
-                _ = try StoredEntries.visit(
+                _ = try unsafe StoredEntries.visit(
                     access, in: rows, from: lower, to: end, reversed: reversed,
                     readsAhead: !access.canWrite, visit)
             }
             guard let upper else { return try visitRows(to: nil) }
-            try upper.withUnsafeBytes { try visitRows(to: $0) }
+            try unsafe upper.withUnsafeBytes { try unsafe visitRows(to: $0) }
         }
     }
 

@@ -42,15 +42,15 @@ package final class CatalogState: Sendable {
         _ access: Access, _ databases: Databases, _ commit: UInt64
     ) throws -> CatalogSnapshot {
         let known = self.known.withLock { $0 }
-        let bytes = try Array(MetaName.catalog.utf8).withUnsafeBytes {
-            try access.get($0, in: databases.meta)
+        let bytes = try unsafe Array(MetaName.catalog.utf8).withUnsafeBytes {
+            try unsafe access.get($0, in: databases.meta)
         }
-        guard let bytes else { return known.snapshot }
-        if known.bytes?.withUnsafeBytes({ $0.holdsSameBytes(as: bytes) }) == true {
+        guard let bytes = unsafe bytes else { return known.snapshot }
+        if let same = known.bytes, unsafe bytes.holdsSameBytes(as: same) {
             self.known.withLock { if $0.bytes == known.bytes { $0.transaction = commit } }
             return known.snapshot
         }
-        let stored = Array(bytes)
+        let stored = unsafe Array(bytes)
         let catalog = try CatalogCoding.decode(stored)
         let isKnown = catalog == known.snapshot.catalog
         let snapshot = isKnown ? known.snapshot : CatalogSnapshot(catalog)

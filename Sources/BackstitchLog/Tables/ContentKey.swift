@@ -42,7 +42,9 @@ extension OperationView {
                 if let key = ContentKey(asset) { keys.insert(key) }
             }
         }
-        guard let conflictBytes, let report = try? ConflictReport(reading: conflictBytes) else {
+        guard let conflictBytes = unsafe conflictBytes,
+            let report = try? unsafe ConflictReport(reading: conflictBytes)
+        else {
             return keys
         }
         for case let side? in [report.base, report.local, report.server, report.outcome] {
@@ -55,7 +57,7 @@ extension OperationView {
 
     /// Whether ``contents`` has any, or may have.
     package var mayNameContents: Bool {
-        conflictBytes != nil || contentFields.contains(where: \.holdsAssets)
+        unsafe conflictBytes != nil || contentFields.contains(where: \.holdsAssets)
     }
 
     /// The files that the operation sets values to.
@@ -87,9 +89,9 @@ extension PackedFields {
     }
 
     private func holdsAsset(at position: Int) -> Bool {
-        guard let raw = try? rawValue(at: position) else { return false }
+        guard let raw = try? unsafe rawValue(at: position) else { return false }
         // An element of a list follows its byte count.
-        return raw[0] == FieldTag.asset.rawValue
+        return unsafe raw[0] == FieldTag.asset.rawValue
             || raw[0] == FieldTag.list.rawValue && raw.count > 5
                 && raw[5] == FieldTag.asset.rawValue
     }
@@ -97,7 +99,7 @@ extension PackedFields {
     /// Visits the files among the values, also those in lists.
     package func visitAssets(_ visit: (Asset) -> Void) {
         for position in 0..<count where holdsAsset(at: position) {
-            guard let value = try? value(at: position).decoded() else { continue }
+            guard let value = try? unsafe value(at: position).decoded() else { continue }
             value.assets.forEach(visit)
         }
     }

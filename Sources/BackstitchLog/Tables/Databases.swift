@@ -90,25 +90,27 @@ extension Databases {
     package func value(
         at key: UnsafeRawBufferPointer, _ access: Access
     ) throws -> UnsafeRawBufferPointer? {
-        guard TableKey.isRow(key) else { return try access.get(key, in: tables) }
-        guard let rows = access.rows(of: TableKey.entity(of: key)) else { return nil }
-        return try access.get(TableKey.record(of: key), in: rows)
+        guard unsafe TableKey.isRow(key) else { return try unsafe access.get(key, in: tables) }
+        guard let rows = unsafe access.rows(of: TableKey.entity(of: key)) else { return nil }
+        return try unsafe access.get(TableKey.record(of: key), in: rows)
     }
 
     package func put(
         _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ access: Access
     ) throws {
-        guard TableKey.isRow(key) else { return try access.put(key, value, in: tables) }
-        let rows = try access.rowsForWriting(of: TableKey.entity(of: key))
-        try access.put(TableKey.record(of: key), value, in: rows)
+        guard unsafe TableKey.isRow(key) else {
+            return try unsafe access.put(key, value, in: tables)
+        }
+        let rows = try unsafe access.rowsForWriting(of: TableKey.entity(of: key))
+        try unsafe access.put(TableKey.record(of: key), value, in: rows)
     }
 
     package func delete(_ key: UnsafeRawBufferPointer, _ access: Access) throws {
-        guard TableKey.isRow(key) else {
-            try access.delete(key, in: tables)
+        guard unsafe TableKey.isRow(key) else {
+            try unsafe access.delete(key, in: tables)
             return
         }
-        guard let rows = access.rows(of: TableKey.entity(of: key)) else { return }
-        try access.delete(TableKey.record(of: key), in: rows)
+        guard let rows = unsafe access.rows(of: TableKey.entity(of: key)) else { return }
+        try unsafe access.delete(TableKey.record(of: key), in: rows)
     }
 }

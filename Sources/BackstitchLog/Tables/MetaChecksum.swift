@@ -10,9 +10,7 @@ package enum MetaChecksum {
     package static func name(of name: String) -> String { prefix + name }
 
     package static func bytes(of value: [UInt8], named name: String) -> [UInt8] {
-        let seed = Array(name.utf8).withUnsafeBytes { Checksum.xxh64($0) }
-        let hash = value.withUnsafeBytes { Checksum.xxh64($0, seed: seed) }
-        return hash.littleEndianBytes
+        Checksum.xxh64(value, seed: Checksum.xxh64(name)).littleEndianBytes
     }
 
     /// Whether a value is as it was written.
@@ -29,8 +27,10 @@ extension Access {
     /// nothing could be salvaged.
     package func putMeta(_ name: String, _ value: [UInt8], _ databases: Databases) throws {
         func put(_ name: String, _ value: [UInt8]) throws {
-            try Array(name.utf8).withUnsafeBytes { key in
-                try value.withUnsafeBytes { try self.put(key, $0, in: databases.meta) }
+            try unsafe Array(name.utf8).withUnsafeBytes { key in
+                try unsafe value.withUnsafeBytes {
+                    try unsafe self.put(key, $0, in: databases.meta)
+                }
             }
         }
         try put(name, value)
@@ -42,7 +42,9 @@ extension Access {
     /// Deletes a value of the meta database with its checksum.
     package func deleteMeta(_ name: String, _ databases: Databases) throws {
         for name in [name, MetaChecksum.name(of: name)] {
-            _ = try Array(name.utf8).withUnsafeBytes { try delete($0, in: databases.meta) }
+            _ = try unsafe Array(name.utf8).withUnsafeBytes {
+                try unsafe delete($0, in: databases.meta)
+            }
         }
     }
 }

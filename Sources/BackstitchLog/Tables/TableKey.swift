@@ -35,19 +35,25 @@ package enum TableKey {
     /// Whether a key is that of a row.
     @inline(__always)
     package static func isRow(_ key: UnsafeRawBufferPointer) -> Bool {
-        key.count > rowPrefixByteCount && key[0] == rows
+        unsafe key.count > rowPrefixByteCount && key[0] == rows
     }
 
     /// The entity in a key of any table but the journal.
     @inline(__always)
     package static func entity(of key: UnsafeRawBufferPointer) -> EntityNumber {
-        EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+        unsafe EntityNumber(UInt16(key[1]) << 8 | UInt16(key[2]))
+    }
+
+    /// The field in the key of an index, or the number of a compound index.
+    @inline(__always)
+    static func number(of key: UnsafeRawBufferPointer) -> UInt16 {
+        unsafe UInt16(key[3]) << 8 | UInt16(key[4])
     }
 
     /// The record key in the key of a row.
     @inline(__always)
     package static func record(of key: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        key.part(rowPrefixByteCount..<key.count)
+        unsafe key.part(rowPrefixByteCount..<key.count)
     }
 
     /// What the keys of rows of an entity begin with.
@@ -61,10 +67,11 @@ package enum TableKey {
         _ entity: EntityNumber, _ key: RecordKey, table: UInt8 = rows,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) { buffer in
-            writePrefix(table, entity, to: buffer)
-            let count = key.write(to: start(of: buffer) + rowPrefixByteCount)
-            return try body(
+        try unsafe withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) {
+            buffer in
+            unsafe writePrefix(table, entity, to: buffer)
+            let count = unsafe key.write(to: start(of: buffer) + rowPrefixByteCount)
+            return try unsafe body(
                 UnsafeRawBufferPointer(buffer).part(0..<(rowPrefixByteCount + count)))
         }
     }
@@ -75,14 +82,15 @@ package enum TableKey {
         _ entity: EntityNumber, keyBytes: UnsafeRawBufferPointer, table: UInt8 = rows,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) { buffer in
+        try unsafe withUnsafeTemporaryAllocation(byteCount: rowByteCountMax, alignment: 8) {
+            buffer in
             precondition(keyBytes.count <= RecordKey.byteCountMax, "A record key is too long.")
-            writePrefix(table, entity, to: buffer)
+            unsafe writePrefix(table, entity, to: buffer)
             if let source = keyBytes.baseAddress {
-                (start(of: buffer) + rowPrefixByteCount)
+                unsafe (start(of: buffer) + rowPrefixByteCount)
                     .copyMemory(from: source, byteCount: keyBytes.count)
             }
-            return try body(
+            return try unsafe body(
                 UnsafeRawBufferPointer(buffer).part(0..<(rowPrefixByteCount + keyBytes.count)))
         }
     }
@@ -91,9 +99,9 @@ package enum TableKey {
     private static func writePrefix(
         _ table: UInt8, _ entity: EntityNumber, to buffer: UnsafeMutableRawBufferPointer
     ) {
-        buffer[0] = table
-        buffer[1] = UInt8(truncatingIfNeeded: entity.rawValue >> 8)
-        buffer[2] = UInt8(truncatingIfNeeded: entity.rawValue)
+        unsafe buffer[0] = table
+        unsafe buffer[1] = UInt8(truncatingIfNeeded: entity.rawValue >> 8)
+        unsafe buffer[2] = UInt8(truncatingIfNeeded: entity.rawValue)
     }
 
     @inline(__always)
@@ -101,7 +109,7 @@ package enum TableKey {
         guard let base = buffer.baseAddress else {
             preconditionFailure("A temporary allocation has no address.")
         }
-        return base
+        return unsafe base
     }
 
     /// Appends what comes before the value of an index or the target of an inverse index.
@@ -121,7 +129,7 @@ package enum TableKey {
             return appendIndexPrefix(indexes, entity, attribute.field, to: &output)
         }
         appendIndexPrefix(compounds, entity, FieldID(place.number), to: &output)
-        place.prefix.withUnsafeBytes { output.append($0) }
+        output.append(place.prefix)
     }
 
     /// Where the value of an attribute ends that an index entry goes on with, and where the record key begins; nil
@@ -132,14 +140,14 @@ package enum TableKey {
     ) -> (value: Int, key: Int)? {
         let textBytesMax = attribute.place?.textBytesMax ?? OrderedKey.textBytesMax
         guard
-            let count = OrderedKey.byteCount(
+            let count = unsafe OrderedKey.byteCount(
                 of: attribute.type, in: bytes, textBytesMax: textBytesMax), count < bytes.count
         else { return nil }
         guard let place = attribute.place else { return (count, count) }
         var end = count
         for type in place.rest {
             guard
-                let next = OrderedKey.byteCount(
+                let next = unsafe OrderedKey.byteCount(
                     of: type, in: bytes.part(end..<bytes.count), textBytesMax: textBytesMax),
                 end + next < bytes.count
             else { return nil }
@@ -151,7 +159,7 @@ package enum TableKey {
     /// Appends a target's key as inverse indexes hold it: cut if it is very long, so that the
     /// whole stays below LMDB's 511 bytes; readers check the row then.
     package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {
-        output.append(key.part(0..<min(key.count, OrderedKey.referenceBytesMax)))
+        unsafe output.append(key.part(0..<min(key.count, OrderedKey.referenceBytesMax)))
     }
 
     /// Appends the key of a record's entry in an index.
@@ -169,7 +177,7 @@ package enum TableKey {
         } else {
             OrderedKey.append(schema.defaultValue, type: schema.type, to: &output)
         }
-        output.append(keyBytes)
+        unsafe output.append(keyBytes)
         return true
     }
 
@@ -183,7 +191,7 @@ package enum TableKey {
         appendIndexPrefix(
             compounds, table.number, FieldID(index.index.number), to: &output)
         try index.appendValues(to: &output, value)
-        output.append(keyBytes)
+        unsafe output.append(keyBytes)
     }
 
     /// Appends the key of a record's entry in an inverse index.
@@ -195,8 +203,8 @@ package enum TableKey {
     ) -> Bool {
         guard let target, target.tag == .reference else { return false }
         appendIndexPrefix(inverses, table.number, attribute.field, to: &output)
-        appendTarget(target.payload, to: &output)
-        output.append(keyBytes)
+        unsafe appendTarget(target.payload, to: &output)
+        unsafe output.append(keyBytes)
         return true
     }
 
@@ -205,7 +213,7 @@ package enum TableKey {
     package static func withSequence<Result>(
         _ sequence: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try withUnsafeBytes(of: sequence.bigEndian) { try body($0) }
+        try unsafe withUnsafeBytes(of: sequence.bigEndian) { try unsafe body($0) }
     }
 
     /// Calls `body` with the key of a journal entry.
@@ -215,7 +223,7 @@ package enum TableKey {
         var buffer = ByteBuffer(capacity: 16)
         buffer.append(journal)
         buffer.append(big: sequence)
-        return try body(buffer.bytes)
+        return try unsafe body(buffer.bytes)
     }
 
     /// Appends the key that says that an operation names a content.
@@ -223,7 +231,7 @@ package enum TableKey {
         _ content: ContentKey, _ sequence: UInt64, to output: inout ByteBuffer
     ) {
         output.append(contents)
-        content.bytes.withUnsafeBytes { output.append($0) }
+        output.append(content.bytes)
         output.append(big: sequence)
     }
 
@@ -231,7 +239,7 @@ package enum TableKey {
     package static func contentSequence(_ key: UnsafeRawBufferPointer) -> UInt64 {
         let start = 1 + ContentHash.byteCount
         guard key.count == start + 8 else { return 0 }
-        return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+        return unsafe UInt64(bigEndian: key.loadUnaligned(fromByteOffset: start, as: UInt64.self))
     }
 }
 
@@ -239,6 +247,6 @@ extension RowView {
     /// Whether the row is as it was written for a record, as ``isIntact(at:)`` tells.
     package func isIntact(of entity: EntityNumber, _ keyBytes: UnsafeRawBufferPointer) -> Bool {
         guard keyBytes.count <= RecordKey.byteCountMax else { return false }
-        return TableKey.withRow(entity, keyBytes: keyBytes) { isIntact(at: $0) }
+        return unsafe TableKey.withRow(entity, keyBytes: keyBytes) { unsafe isIntact(at: $0) }
     }
 }

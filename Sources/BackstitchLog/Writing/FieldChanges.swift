@@ -33,33 +33,33 @@ package struct FieldChanges: ~Copyable {
     /// - Returns: whether there are any.
     package mutating func compare(_ row: RowView, keepingAllBut layout: FieldLayout?) throws -> Bool
     {
-        guard let old = row.fields, let new = PackedFields(body.bytes) else {
+        guard let old = row.fields, let new = unsafe PackedFields(body.bytes) else {
             throw StoreError(.damaged, "A row can't be read. Run rebuild to make the tables anew.")
         }
-        if old.bytes.holdsSameBytes(as: new.bytes) { return false }
+        if unsafe old.bytes.holdsSameBytes(as: new.bytes) { return false }
         guard old.isAscending, new.isAscending else { throw FieldError(.damaged) }
         reset()
         var oldPosition = 0
         var newPosition = 0
         while oldPosition < old.count || newPosition < new.count {
-            let oldField = oldPosition < old.count ? old.field(at: oldPosition) : nil
-            let newField = newPosition < new.count ? new.field(at: newPosition) : nil
+            let oldField = unsafe oldPosition < old.count ? old.field(at: oldPosition) : nil
+            let newField = unsafe newPosition < new.count ? new.field(at: newPosition) : nil
             if let newField, oldField.map({ newField < $0 }) ?? true {
                 try before.write(.null, of: newField, keepsNull: true)
-                try after.write(raw: try new.rawValue(at: newPosition), of: newField)
+                try unsafe after.write(raw: try new.rawValue(at: newPosition), of: newField)
                 newPosition += 1
             } else if let oldField, newField.map({ oldField < $0 }) ?? true {
                 if layout?.fields.contains(oldField) ?? true {
-                    try before.write(raw: try old.rawValue(at: oldPosition), of: oldField)
+                    try unsafe before.write(raw: try old.rawValue(at: oldPosition), of: oldField)
                     try after.write(.null, of: oldField, keepsNull: true)
                 }
                 oldPosition += 1
             } else if let field = oldField {
-                let was = try old.rawValue(at: oldPosition)
-                let becomes = try new.rawValue(at: newPosition)
-                if !was.holdsSameBytes(as: becomes) {
-                    try before.write(raw: was, of: field)
-                    try after.write(raw: becomes, of: field)
+                let was = try unsafe old.rawValue(at: oldPosition)
+                let becomes = try unsafe new.rawValue(at: newPosition)
+                if unsafe !was.holdsSameBytes(as: becomes) {
+                    try unsafe before.write(raw: was, of: field)
+                    try unsafe after.write(raw: becomes, of: field)
                 }
                 oldPosition += 1
                 newPosition += 1

@@ -21,10 +21,10 @@ extension LogWriter {
     /// Takes all notes of a kind away.
     package func forgetNotes(_ kind: RecordNotes) throws {
         for prefix in [kind.prefix, MetaChecksum.name(of: kind.prefix)] {
-            try Array(prefix.utf8).withUnsafeBytes { prefix in
+            try unsafe Array(prefix.utf8).withUnsafeBytes { prefix in
                 try access.withCursor(in: databases.meta) { cursor in
-                    var isThere = try cursor.seek(atOrAfter: prefix)
-                    while isThere, cursor.key.begins(with: prefix) {
+                    var isThere = try unsafe cursor.seek(atOrAfter: prefix)
+                    while isThere, unsafe cursor.key.begins(with: prefix) {
                         try cursor.delete()
                         isThere = try cursor.next()
                     }

@@ -88,8 +88,7 @@ package final class LogWriter {
     package var checkAsset: ((Asset) throws -> Void)?
 
     package init(
-        access: Access, databases: Databases, settings: Settings,
-        catalog: CatalogSnapshot
+        access: Access, databases: Databases, settings: Settings, catalog: CatalogSnapshot
     ) throws {
         self.access = access
         self.databases = databases
@@ -99,8 +98,8 @@ package final class LogWriter {
         projector = Projector(access: access, databases: databases)
         progress = try access.withCursor(in: databases.log) { cursor in
             guard try cursor.last() else { return CommitProgress(head: 0, clock: 0) }
-            let sequence = cursor.key.sequence
-            return CommitProgress(
+            let sequence = unsafe cursor.key.sequence
+            return unsafe CommitProgress(
                 head: sequence, clock: try OperationView(cursor.value, sequence: sequence).clock)
         }
         headBefore = progress.head
@@ -245,14 +244,15 @@ package final class LogWriter {
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
         progress.byteCount += operationBuffer.count
         if isBounded { try checkSize() }
-        let view = try OperationView(operationBuffer.bytes, sequence: sequence, verifies: false)
+        let view = try unsafe OperationView(
+            operationBuffer.bytes, sequence: sequence, verifies: false)
         if let checkAsset, header.origin == .local || header.origin == .localOnly {
             for asset in view.newAssets { try checkAsset(asset) }
         }
         let headers = try projector.apply(
             view, to: try row(header.entity, header.key), catalog: catalog)
-        try TableKey.withSequence(sequence) {
-            try access.append($0, operationBuffer.bytes, in: databases.log)
+        try unsafe TableKey.withSequence(sequence) {
+            try unsafe access.append($0, operationBuffer.bytes, in: databases.log)
         }
         try projector.count(view, headers, catalog: catalog)
         try onAppend?(view)
@@ -299,7 +299,7 @@ package final class LogWriter {
         try append(
             .insert, origin: origin, entity: entity, key: key, previous: previous, flags: flags,
             stamp: stamp, conflict: conflict
-        ) { $0.append(fields.body.bytes) }
+        ) { unsafe $0.append(fields.body.bytes) }
     }
 
     /// Appends a delete with the full before image.
@@ -309,11 +309,11 @@ package final class LogWriter {
     ) throws {
         let previous = row.lastSequence
         rowCopy.removeAll()
-        rowCopy.append(row.bodyBytes)
+        unsafe rowCopy.append(row.bodyBytes)
         try append(
             .delete, origin: origin, entity: entity, key: key, previous: previous, stamp: stamp,
             conflict: conflict
-        ) { $0.append(rowCopy.bytes) }
+        ) { unsafe $0.append(rowCopy.bytes) }
     }
 
     /// What the running write has changed so far, with the names of entities.

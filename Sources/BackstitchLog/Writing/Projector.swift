@@ -24,7 +24,7 @@ package struct Projector: ~Copyable {
     /// Applies an operation of the log to the row that it finds.
     package mutating func apply(_ operation: OperationView, catalog: CatalogSnapshot) throws {
         let reader = reader(catalog)
-        let row = try reader.row(operation.entity, keyBytes: operation.keyBytes)
+        let row = try unsafe reader.row(operation.entity, keyBytes: operation.keyBytes)
         let headers = try apply(operation, to: row, catalog: catalog)
         try count(operation, headers, catalog: catalog)
     }
@@ -48,7 +48,7 @@ package struct Projector: ~Copyable {
         if flags.contains(.isParked), after?.flags.contains(.isParked) != true {
             try deleteParked(operation)
         }
-        if let report = operation.conflictBytes { try journal(operation, report) }
+        if let report = unsafe operation.conflictBytes { try unsafe journal(operation, report) }
         if operation.kind.changesContent {
             try noteReadability(operation, wasUnreadable: flags.contains(.isUnreadable))
         }
@@ -92,18 +92,18 @@ package struct Projector: ~Copyable {
         switch change {
         case .begin(let header):
             try putEntries(operation, try operation.after, in: table)
-            try put(header, operation.afterBytes, operation)
+            try unsafe put(header, operation.afterBytes, operation)
             return header
         case .update(let header):
             try update(operation, row: row, to: header, in: table)
             return header
         case .bury(let header):
             try deleteEntries(operation, row: row, in: table)
-            try put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
+            try unsafe put(header, UnsafeRawBufferPointer(start: nil, count: 0), operation)
             return header
         case .mark(let header):
             guard let row else { return nil }
-            try put(header, row.bodyBytes, operation)
+            try unsafe put(header, row.bodyBytes, operation)
             return header
         case .restore:
             return try restore(operation, in: table)
@@ -120,14 +120,14 @@ package struct Projector: ~Copyable {
     private func noteReadability(_ operation: OperationView, wasUnreadable: Bool) throws {
         let isUnreadable = operation.flags.contains(.isUnreadable)
         guard isUnreadable != wasUnreadable else { return }
-        try TableKey.withRow(
+        try unsafe TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.unreadable
         ) { key in
             if isUnreadable {
-                let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-                try access.put(key, empty, in: databases.tables)
+                let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+                try unsafe access.put(key, empty, in: databases.tables)
             } else {
-                try access.delete(key, in: databases.tables)
+                try unsafe access.delete(key, in: databases.tables)
             }
         }
     }
@@ -136,10 +136,10 @@ package struct Projector: ~Copyable {
 
     /// Notes which contents an operation names; notes that are there stay.
     package mutating func putContents(of operation: OperationView) throws {
-        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         for content in operation.contents {
             makeContentKey(content, operation.sequence)
-            try access.put(indexBuffer.bytes, empty, in: databases.tables)
+            try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
         }
     }
 
@@ -147,7 +147,7 @@ package struct Projector: ~Copyable {
     package mutating func deleteContents(_ contents: Set<ContentKey>, of sequence: UInt64) throws {
         for content in contents {
             makeContentKey(content, sequence)
-            try access.delete(indexBuffer.bytes, in: databases.tables)
+            try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
         }
     }
 
@@ -164,7 +164,7 @@ package struct Projector: ~Copyable {
         keyBytes: UnsafeRawBufferPointer, in table: EntityTable
     ) throws {
         for attribute in attributes {
-            try putIndex(keyBytes, attribute, try effective(fields, attribute), in: table)
+            try unsafe putIndex(keyBytes, attribute, try effective(fields, attribute), in: table)
         }
     }
 
@@ -175,7 +175,9 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) throws {
         for index in indexes {
-            try makeCompoundKey(keyBytes, index, in: table) { try fields.value(of: $0)?.present }
+            try unsafe makeCompoundKey(keyBytes, index, in: table) {
+                try fields.value(of: $0)?.present
+            }
             try putKey()
         }
     }
@@ -185,7 +187,7 @@ package struct Projector: ~Copyable {
         indexBuffer.removeAll()
         TableKey.appendIndexPrefix(
             TableKey.compounds, entity, FieldID(number), to: &indexBuffer)
-        try clear(prefix: indexBuffer.bytes)
+        try unsafe clear(prefix: indexBuffer.bytes)
     }
 
     /// Puts the inverse index entries of a row; those that are there stay.
@@ -193,7 +195,8 @@ package struct Projector: ~Copyable {
         _ fields: PackedFields, keyBytes: UnsafeRawBufferPointer, in table: EntityTable
     ) throws {
         for attribute in table.references {
-            try putInverse(keyBytes, attribute, try fields.value(of: attribute.field), in: table)
+            try unsafe putInverse(
+                keyBytes, attribute, try fields.value(of: attribute.field), in: table)
         }
     }
 
@@ -201,7 +204,7 @@ package struct Projector: ~Copyable {
     package mutating func clearIndex(_ entity: EntityNumber, _ field: FieldID) throws {
         indexBuffer.removeAll()
         TableKey.appendIndexPrefix(TableKey.indexes, entity, field, to: &indexBuffer)
-        try clear(prefix: indexBuffer.bytes)
+        try unsafe clear(prefix: indexBuffer.bytes)
     }
 
     /// Takes away all inverse index entries of an entity.
@@ -209,22 +212,26 @@ package struct Projector: ~Copyable {
         indexBuffer.removeAll()
         indexBuffer.append(TableKey.inverses)
         indexBuffer.append(big: entity.rawValue)
-        try clear(prefix: indexBuffer.bytes)
+        try unsafe clear(prefix: indexBuffer.bytes)
     }
 
     private func clear(prefix: UnsafeRawBufferPointer) throws {
         while true {
             let keys = try access.withCursor(in: databases.tables) { cursor in
                 var keys: [[UInt8]] = []
-                var isThere = try cursor.seek(atOrAfter: prefix)
-                while isThere, keys.count < Self.clearedAtOnce, cursor.key.begins(with: prefix) {
-                    keys.append(Array(cursor.key))
+                var isThere = try unsafe cursor.seek(atOrAfter: prefix)
+                while isThere, keys.count < Self.clearedAtOnce,
+                    unsafe cursor.key.begins(with: prefix)
+                {
+                    unsafe keys.append(Array(cursor.key))
                     isThere = try cursor.next()
                 }
                 return keys
             }
             for key in keys {
-                try key.withUnsafeBytes { _ = try access.delete($0, in: databases.tables) }
+                try unsafe key.withUnsafeBytes {
+                    _ = try unsafe access.delete($0, in: databases.tables)
+                }
             }
             if keys.count < Self.clearedAtOnce { return }
         }
@@ -242,19 +249,19 @@ package struct Projector: ~Copyable {
         let changed = try operation.after
         for attribute in table.indexed {
             guard let after = try changed.value(of: attribute.field) else { continue }
-            try deleteIndex(
+            try unsafe deleteIndex(
                 operation.keyBytes, attribute, try effective(fields, attribute), in: table)
             let stored = after.tag == .null ? nil : after
-            try putIndex(operation.keyBytes, attribute, stored, in: table)
+            try unsafe putIndex(operation.keyBytes, attribute, stored, in: table)
         }
         if !table.indexes.isEmpty {
-            try updateCompounds(fields, changed, operation.keyBytes, in: table)
+            try unsafe updateCompounds(fields, changed, operation.keyBytes, in: table)
         }
         for attribute in table.references {
             guard let after = try changed.value(of: attribute.field) else { continue }
             let before = try fields.value(of: attribute.field)
-            try deleteInverse(operation.keyBytes, attribute, before, in: table)
-            try putInverse(operation.keyBytes, attribute, after, in: table)
+            try unsafe deleteInverse(operation.keyBytes, attribute, before, in: table)
+            try unsafe putInverse(operation.keyBytes, attribute, after, in: table)
         }
         writer.reset()
         try writer.write(fields, overlaidBy: changed)
@@ -273,9 +280,11 @@ package struct Projector: ~Copyable {
                 try changed.value(of: part.attribute.field) != nil
             }
             guard isChanged else { continue }
-            try makeCompoundKey(keyBytes, index, in: table) { try fields.value(of: $0)?.present }
+            try unsafe makeCompoundKey(keyBytes, index, in: table) {
+                try fields.value(of: $0)?.present
+            }
             try deleteKey()
-            try makeCompoundKey(keyBytes, index, in: table) { field in
+            try unsafe makeCompoundKey(keyBytes, index, in: table) { field in
                 if let after = try changed.value(of: field) { return after.present }
                 return try fields.value(of: field)?.present
             }
@@ -292,8 +301,8 @@ package struct Projector: ~Copyable {
         }
         let row = baseline.row
         if !row.isDeleted { try putEntries(operation, try operation.after, in: table) }
-        try put(row.header, row.bodyBytes, operation)
-        if let bytes = baseline.parkBytes { try putParked(operation, bytes) }
+        try unsafe put(row.header, row.bodyBytes, operation)
+        if let bytes = unsafe baseline.parkBytes { try unsafe putParked(operation, bytes) }
         return row.header
     }
 
@@ -301,8 +310,8 @@ package struct Projector: ~Copyable {
         of row: RowView?, _ operation: OperationView
     ) throws -> PackedFields {
         oldBuffer.removeAll()
-        if let row { oldBuffer.append(row.bodyBytes) }
-        guard let fields = PackedFields(oldBuffer.bytes) else {
+        if let row { unsafe oldBuffer.append(row.bodyBytes) }
+        guard let fields = unsafe PackedFields(oldBuffer.bytes) else {
             throw contradiction(operation, "finds a row without fields")
         }
         return fields
@@ -312,11 +321,12 @@ package struct Projector: ~Copyable {
         _ operation: OperationView, _ fields: PackedFields, in table: EntityTable
     ) throws {
         for attribute in table.indexed {
-            try putIndex(operation.keyBytes, attribute, try effective(fields, attribute), in: table)
+            try unsafe putIndex(
+                operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
-        try putCompounds(of: table.indexes, fields, keyBytes: operation.keyBytes, in: table)
+        try unsafe putCompounds(of: table.indexes, fields, keyBytes: operation.keyBytes, in: table)
         for attribute in table.references {
-            try putInverse(
+            try unsafe putInverse(
                 operation.keyBytes, attribute, try fields.value(of: attribute.field), in: table)
         }
     }
@@ -326,18 +336,18 @@ package struct Projector: ~Copyable {
     ) throws {
         let fields = try copiedFields(of: row, operation)
         for attribute in table.indexed {
-            try deleteIndex(
+            try unsafe deleteIndex(
                 operation.keyBytes, attribute, try effective(fields, attribute), in: table)
         }
         for index in table.indexes {
-            try makeCompoundKey(operation.keyBytes, index, in: table) {
+            try unsafe makeCompoundKey(operation.keyBytes, index, in: table) {
                 try fields.value(of: $0)?.present
             }
             try deleteKey()
         }
         for attribute in table.references {
             let before = try fields.value(of: attribute.field)
-            try deleteInverse(operation.keyBytes, attribute, before, in: table)
+            try unsafe deleteInverse(operation.keyBytes, attribute, before, in: table)
         }
     }
 
@@ -345,15 +355,15 @@ package struct Projector: ~Copyable {
         rowBuffer.removeAll()
         rowBuffer.append(big: operation.sequence)
         rowBuffer.append(utf8: operation.parkReason)
-        try putParked(operation, rowBuffer.bytes)
+        try unsafe putParked(operation, rowBuffer.bytes)
     }
 
     private func putParked(
         _ operation: OperationView, _ value: UnsafeRawBufferPointer
     ) throws {
-        try TableKey.withRow(
+        try unsafe TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try access.put($0, value, in: databases.tables) }
+        ) { try unsafe access.put($0, value, in: databases.tables) }
     }
 
     private mutating func journal(
@@ -361,10 +371,10 @@ package struct Projector: ~Copyable {
     ) throws {
         rowBuffer.removeAll()
         rowBuffer.append(big: operation.entity.rawValue)
-        rowBuffer.append(operation.keyBytes)
-        rowBuffer.append(report)
-        try TableKey.withJournal(operation.sequence) {
-            try access.put($0, rowBuffer.bytes, in: databases.tables)
+        unsafe rowBuffer.append(operation.keyBytes)
+        unsafe rowBuffer.append(report)
+        try unsafe TableKey.withJournal(operation.sequence) {
+            try unsafe access.put($0, rowBuffer.bytes, in: databases.tables)
         }
     }
 
@@ -375,28 +385,28 @@ package struct Projector: ~Copyable {
     ) throws {
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
-        try writer.rewrite(body, into: &rowBuffer)
+        try unsafe writer.rewrite(body, into: &rowBuffer)
         try putRow(operation)
     }
 
     /// Puts the row that the buffer holds but for its checksum.
     private mutating func putRow(_ operation: OperationView) throws {
-        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
-            RowView.appendChecksum(at: key, to: &rowBuffer)
-            try databases.put(key, rowBuffer.bytes, access)
+        try unsafe TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
+            unsafe RowView.appendChecksum(at: key, to: &rowBuffer)
+            try unsafe databases.put(key, rowBuffer.bytes, access)
         }
     }
 
     private func deleteRow(_ operation: OperationView) throws {
-        try TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
-            try databases.delete($0, access)
+        try unsafe TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
+            try unsafe databases.delete($0, access)
         }
     }
 
     private func deleteParked(_ operation: OperationView) throws {
-        _ = try TableKey.withRow(
+        _ = try unsafe TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try access.delete($0, in: databases.tables) }
+        ) { try unsafe access.delete($0, in: databases.tables) }
     }
 
     /// The stored value of an attribute; nil if there is none and the default counts.
@@ -411,7 +421,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
-        return TableKey.appendIndex(
+        return unsafe TableKey.appendIndex(
             of: table, attribute, value, keyBytes, to: &indexBuffer)
     }
 
@@ -419,17 +429,17 @@ package struct Projector: ~Copyable {
         _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
-        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+        guard unsafe makeIndexKey(keyBytes, attribute, value, in: table) else { return }
+        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
     }
 
     private mutating func deleteIndex(
         _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ value: _FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeIndexKey(keyBytes, attribute, value, in: table) else { return }
-        try access.delete(indexBuffer.bytes, in: databases.tables)
+        guard unsafe makeIndexKey(keyBytes, attribute, value, in: table) else { return }
+        try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
     }
 
     private mutating func makeCompoundKey(
@@ -437,16 +447,16 @@ package struct Projector: ~Copyable {
         _ value: (FieldID) throws -> _FieldValue?
     ) throws {
         indexBuffer.removeAll()
-        try TableKey.appendCompound(of: table, index, keyBytes, to: &indexBuffer, value)
+        try unsafe TableKey.appendCompound(of: table, index, keyBytes, to: &indexBuffer, value)
     }
 
     private func putKey() throws {
-        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
     }
 
     private func deleteKey() throws {
-        _ = try access.delete(indexBuffer.bytes, in: databases.tables)
+        _ = try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
     }
 
     private mutating func makeInverseKey(
@@ -454,7 +464,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) -> Bool {
         indexBuffer.removeAll()
-        return TableKey.appendInverse(
+        return unsafe TableKey.appendInverse(
             of: table, attribute, target, keyBytes, to: &indexBuffer)
     }
 
@@ -462,17 +472,17 @@ package struct Projector: ~Copyable {
         _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
-        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
-        try access.put(indexBuffer.bytes, empty, in: databases.tables)
+        guard unsafe makeInverseKey(keyBytes, attribute, target, in: table) else { return }
+        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
     }
 
     private mutating func deleteInverse(
         _ keyBytes: UnsafeRawBufferPointer, _ attribute: CatalogAttribute, _ target: _FieldValue?,
         in table: EntityTable
     ) throws {
-        guard makeInverseKey(keyBytes, attribute, target, in: table) else { return }
-        try access.delete(indexBuffer.bytes, in: databases.tables)
+        guard unsafe makeInverseKey(keyBytes, attribute, target, in: table) else { return }
+        try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
     }
 
     private func contradiction(_ operation: OperationView, _ what: String) -> StoreError {

@@ -23,13 +23,13 @@ package struct RecordTraces: Sendable {
     /// - Complexity: O(*n*) in these operations.
     package mutating func search(_ reader: TableReader) throws {
         var found = self
-        try reader.log.visitStored(from: through + 1) { sequence, bytes in
+        try unsafe reader.log.visitStored(from: through + 1) { sequence, bytes in
             let operation = try StoreError.describingDamage(at: sequence) {
-                try OperationView(bytes, sequence: sequence, verifies: false)
+                try unsafe OperationView(bytes, sequence: sequence, verifies: false)
             }
             found.through = sequence
             guard operation.entity == place.entity,
-                keyBytes.withUnsafeBytes({ $0.holdsSameBytes(as: operation.keyBytes) })
+                unsafe operation.keyBytes.holdsSameBytes(as: keyBytes)
             else { return true }
             found.isKnown = true
             if !operation.flags.contains(.isErased) { found.sequences.append(sequence) }
@@ -53,22 +53,24 @@ package struct RecordEraser {
     /// - Complexity: O(*n*) in the operations.
     package func erase(_ traces: RecordTraces) throws {
         for sequence in traces.sequences {
-            try TableKey.withSequence(sequence) { key in
-                guard let stored = try log.access.get(key, in: log.databases.log) else { return }
-                let old = try StoreError.describingDamage(at: sequence) {
-                    try OperationView(stored, sequence: sequence)
+            try unsafe TableKey.withSequence(sequence) { key in
+                guard let stored = try unsafe log.access.get(key, in: log.databases.log) else {
+                    return
                 }
-                if old.conflictBytes != nil { try forgetConflict(at: sequence) }
+                let old = try StoreError.describingDamage(at: sequence) {
+                    try unsafe OperationView(stored, sequence: sequence)
+                }
+                if unsafe old.conflictBytes != nil { try forgetConflict(at: sequence) }
                 // It says nothing but the report.
                 guard old.kind != .journal else {
                     try forgetContents(of: old)
-                    _ = try log.access.delete(key, in: log.databases.log)
+                    _ = try unsafe log.access.delete(key, in: log.databases.log)
                     return
                 }
                 var erased = ByteBuffer(capacity: 256)
                 try OperationEncoder.append(erasing: old, to: &erased)
                 try forgetContents(of: old)
-                try log.access.put(key, erased.bytes, in: log.databases.log)
+                try unsafe log.access.put(key, erased.bytes, in: log.databases.log)
             }
         }
         try forgetParkReason(of: traces.place)
@@ -76,13 +78,11 @@ package struct RecordEraser {
 
     /// Takes the reason out of the entry of a parked record, whose operation has none any more.
     private func forgetParkReason(of place: RecordPlace) throws {
-        try place.key.bytes.withUnsafeBytes { keyBytes in
-            try TableKey.withRow(place.entity, keyBytes: keyBytes, table: TableKey.parked) { key in
-                let tables = log.databases.tables
-                guard let parked = try log.access.get(key, in: tables) else { return }
-                let sequence = Array(parked.prefix(MemoryLayout<UInt64>.size))
-                try sequence.withUnsafeBytes { try log.access.put(key, $0, in: tables) }
-            }
+        try unsafe TableKey.withRow(place.entity, place.key, table: TableKey.parked) { key in
+            let tables = log.databases.tables
+            guard let parked = try unsafe log.access.get(key, in: tables) else { return }
+            let sequence = unsafe Array(parked.prefix(MemoryLayout<UInt64>.size))
+            try unsafe sequence.withUnsafeBytes { try unsafe log.access.put(key, $0, in: tables) }
         }
     }
 
@@ -95,9 +95,9 @@ package struct RecordEraser {
 
     /// Takes a report out of the conflict journal.
     private func forgetConflict(at sequence: UInt64) throws {
-        try TableKey.withJournal(sequence) { key in
-            let isThere = try log.access.delete(key, in: log.databases.tables)
-            if isThere { try log.withProjector { $0.counting?.forgetConflict(at: key) } }
+        try unsafe TableKey.withJournal(sequence) { key in
+            let isThere = try unsafe log.access.delete(key, in: log.databases.tables)
+            if isThere { try log.withProjector { unsafe $0.counting?.forgetConflict(at: key) } }
         }
     }
 }
@@ -105,7 +105,7 @@ package struct RecordEraser {
 extension OutboxCounting {
     /// Takes in that a report was taken out of the conflict journal.
     fileprivate mutating func forgetConflict(at key: UnsafeRawBufferPointer) {
-        if covers(key) { tally.conflicts -= 1 }
+        if unsafe covers(key) { tally.conflicts -= 1 }
     }
 }
 

@@ -30,8 +30,8 @@ struct ModificationWriter: ~Copyable {
         var isFirst = true
         var next = 0
         for position in 0..<fields.count {
-            let field = fields.field(at: position)
-            let value = try fields.value(at: position, startingAt: &next)
+            let field = unsafe fields.field(at: position)
+            let value = try unsafe fields.value(at: position, startingAt: &next)
             guard let column = template.column(of: field), !column.staysHere, value.tag != .null
             else { continue }
             unsafe buffer.append(template.label(column, isFirst: isFirst))

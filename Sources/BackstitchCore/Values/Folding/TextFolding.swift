@@ -52,19 +52,19 @@ package enum TextFolding {
         var text = text
         return text.withUTF8 { utf8 in
             var output = ByteBuffer(capacity: utf8.count)
-            fold(UnsafeRawBufferPointer(utf8), into: &output)
-            return String(decoding: output.bytes, as: UTF8.self)
+            unsafe fold(UnsafeRawBufferPointer(utf8), into: &output)
+            return unsafe String(decoding: output.bytes, as: UTF8.self)
         }
     }
 
     /// Appends the folded form of a text in UTF-8.
     package static func fold(_ utf8: UnsafeRawBufferPointer, into output: inout ByteBuffer) {
-        if utf8.isASCII {
-            for byte in utf8 { output.append(lowered(byte)) }
+        if unsafe utf8.isASCII {
+            for at in 0..<utf8.count { unsafe output.append(lowered(utf8[at])) }
             return
         }
         let table = table
-        for scalar in String(decoding: utf8, as: UTF8.self).unicodeScalars {
+        for scalar in unsafe String(decoding: utf8, as: UTF8.self).unicodeScalars {
             if scalar.value < 0x80 {
                 output.append(lowered(UInt8(scalar.value)))
                 continue

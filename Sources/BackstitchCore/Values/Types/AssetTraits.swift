@@ -26,7 +26,7 @@ enum AssetTraits: AttributeTraits {
         for (bit, text) in texts.enumerated() where text != nil { parts |= 2 << UInt8(bit) }
         output.append(parts)
         output.append(little: content.byteCount)
-        hash?.withUnsafeBytes { output.append($0) }
+        if let hash { output.append(hash) }
         for case let text? in texts {
             output.append(little: UInt16(text.utf8.count))
             output.append(utf8: text)
@@ -34,15 +34,15 @@ enum AssetTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Asset {
-        guard payload.count >= 9, payload[0] < 16 else { throw FieldError(.damaged) }
-        let parts = payload[0]
+        guard payload.count >= 9, unsafe payload[0] < 16 else { throw FieldError(.damaged) }
+        let parts = unsafe payload[0]
         var offset = 9
         var hash: String?
         if parts & 1 != 0 {
             guard offset + ContentHash.byteCount <= payload.count else {
                 throw FieldError(.damaged)
             }
-            hash = ContentHash.text(payload.part(offset..<(offset + ContentHash.byteCount)))
+            hash = unsafe ContentHash.text(payload.part(offset..<(offset + ContentHash.byteCount)))
             offset += ContentHash.byteCount
         }
         var texts: [String?] = []
@@ -52,13 +52,14 @@ enum AssetTraits: AttributeTraits {
                 continue
             }
             guard offset + 2 <= payload.count else { throw FieldError(.damaged) }
-            let end = offset + 2 + Int(payload.little(UInt16.self, at: offset))
-            guard end <= payload.count, let text = String(utf8: payload.part((offset + 2)..<end))
+            let end = unsafe offset + 2 + Int(payload.little(UInt16.self, at: offset))
+            guard end <= payload.count,
+                let text = unsafe String(utf8: payload.part((offset + 2)..<end))
             else { throw FieldError(.damaged) }
             texts.append(text)
             offset = end
         }
-        let asset = Asset(
+        let asset = unsafe Asset(
             content: hash, serviceChecksum: texts[0], byteCount: payload.little(Int64.self, at: 1),
             contentType: texts[1], fileName: texts[2])
         guard offset == payload.count, asset.violation == nil else { throw FieldError(.damaged) }
@@ -67,7 +68,7 @@ enum AssetTraits: AttributeTraits {
 
     static func value(stored field: _FieldValue) -> RecordValue? {
         switch field.tag {
-        case .asset: (try? content(stored: field.payload)).map { .asset($0) }
+        case .asset: unsafe (try? content(stored: field.payload)).map { .asset($0) }
         case .unknown: (try? field.decoded()).flatMap(converted)
         default: nil
         }

@@ -90,7 +90,7 @@ package protocol AttributeTraits: Sendable {
 extension AttributeTraits {
     package static func value(stored field: _FieldValue) -> RecordValue? {
         guard field.tag == tag else { return nil }
-        return (try? content(stored: field.payload)).map { value($0) }
+        return unsafe (try? content(stored: field.payload)).map { value($0) }
     }
 
     package static var isOrdered: Bool { true }
@@ -144,7 +144,7 @@ extension AttributeTraits {
 
     /// Reads the bytes that stand after the tag.
     static func value(payload: UnsafeRawBufferPointer) throws(FieldError) -> RecordValue {
-        value(try content(stored: payload))
+        unsafe value(try content(stored: payload))
     }
 
     /// Whether a comparison holds between two values of this kind.

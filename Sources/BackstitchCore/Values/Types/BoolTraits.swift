@@ -16,7 +16,7 @@ enum BoolTraits: AttributeTraits {
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Bool {
         guard payload.count == 1 else { throw FieldError(.damaged) }
-        return payload[0] != 0
+        return unsafe payload[0] != 0
     }
 
     static func value(stored field: _FieldValue) -> RecordValue? {

@@ -13,11 +13,11 @@ enum DataTraits: AttributeTraits {
     static func value(_ content: Data) -> RecordValue { .bytes(content) }
 
     static func append(_ content: Data, to output: inout ByteBuffer) throws(FieldError) {
-        content.withUnsafeBytes { output.append($0) }
+        unsafe content.withUnsafeBytes { unsafe output.append($0) }
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Data {
-        Data(payload)
+        unsafe Data(payload)
     }
 
     static func isBefore(_ left: Data, _ right: Data) -> Bool {
@@ -26,13 +26,13 @@ enum DataTraits: AttributeTraits {
 
     static func appendKey(_ content: Data, to output: inout ByteBuffer, textBytesMax: Int) {
         output.append(OrderedKey.present)
-        content.withUnsafeBytes {
-            OrderedKey.appendBytes($0, to: &output, bytesMax: textBytesMax)
+        unsafe content.withUnsafeBytes {
+            unsafe OrderedKey.appendBytes($0, to: &output, bytesMax: textBytesMax)
         }
     }
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
-        OrderedKey.textByteCount(in: bytes)
+        unsafe OrderedKey.textByteCount(in: bytes)
     }
 
     static func serviceValue(_ content: Data, isLossless: Bool) -> ServiceValue {

@@ -18,7 +18,7 @@ enum DecimalTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Decimal {
-        try _FieldValue(tag: tag, payload: payload).decimal()
+        try unsafe _FieldValue(tag: tag, payload: payload).decimal()
     }
 
     static func value(stored field: _FieldValue) -> RecordValue? {
@@ -30,7 +30,7 @@ enum DecimalTraits: AttributeTraits {
     }
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
-        OrderedKey.decimalByteCount(in: bytes)
+        unsafe OrderedKey.decimalByteCount(in: bytes)
     }
 
     static func converted(_ value: RecordValue) -> RecordValue? {

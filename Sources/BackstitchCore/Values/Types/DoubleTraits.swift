@@ -37,7 +37,7 @@ extension FloatingTraits {
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> Double {
         guard payload.count == 8 else { throw FieldError(.damaged) }
-        return Double(bitPattern: payload.little(UInt64.self, at: 0))
+        return unsafe Double(bitPattern: payload.little(UInt64.self, at: 0))
     }
 
     static func appendKey(_ content: Double, to output: inout ByteBuffer, textBytesMax: Int) {

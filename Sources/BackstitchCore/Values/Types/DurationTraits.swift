@@ -54,7 +54,7 @@ extension Duration: ScalarAttributeValue {
     /// Reads a stored duration, or a stored number of nanoseconds.
     public init(_field field: _FieldValue) throws {
         guard field.tag == .duration || field.tag == .int64 else { throw field.mismatch() }
-        self = .nanoseconds(try DurationTraits.content(stored: field.payload))
+        self = unsafe .nanoseconds(try DurationTraits.content(stored: field.payload))
     }
 
     /// Writes the duration, rounded to whole nanoseconds; throws if it is longer than some 292 years.

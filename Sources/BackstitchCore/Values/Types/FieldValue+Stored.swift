@@ -4,27 +4,29 @@ import Foundation
 extension _FieldValue {
     @inline(__always)
     var storedInt64: Int64? {
-        if tag == .int64, payload.count == 8 { return payload.little(Int64.self, at: 0) }
-        return tag == .bool && payload.count == 1 ? Int64(payload[0]) : nil
+        if tag == .int64, unsafe payload.count == 8 {
+            return unsafe payload.little(Int64.self, at: 0)
+        }
+        return unsafe tag == .bool && payload.count == 1 ? Int64(payload[0]) : nil
     }
 
     @inline(__always)
     var storedMilliseconds: Int64? {
-        tag == .date && payload.count == 8 ? payload.little(Int64.self, at: 0) : nil
+        unsafe tag == .date && payload.count == 8 ? payload.little(Int64.self, at: 0) : nil
     }
 
     @inline(__always)
     var storedBool: Bool? {
-        if tag == .bool, payload.count == 1 { return payload[0] != 0 }
+        if tag == .bool, unsafe payload.count == 1 { return unsafe payload[0] != 0 }
         guard let number = storedInt64, number == 0 || number == 1 else { return nil }
         return number == 1
     }
 
     @inline(__always)
     var storedDouble: Double? {
-        guard payload.count == 8 else { return nil }
-        if tag == .double { return Double(bitPattern: payload.little(UInt64.self, at: 0)) }
-        return tag == .int64 ? Double(payload.little(Int64.self, at: 0)) : nil
+        guard unsafe payload.count == 8 else { return nil }
+        if tag == .double { return unsafe Double(bitPattern: payload.little(UInt64.self, at: 0)) }
+        return unsafe tag == .int64 ? Double(payload.little(Int64.self, at: 0)) : nil
     }
 
     /// The number rounded to a Float, as a reader of a Float attribute sees it.
@@ -36,8 +38,8 @@ extension _FieldValue {
     }
 
     var storedUUID: UUID? {
-        if tag == .uuid, payload.count == 16 {
-            return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
+        if tag == .uuid, unsafe payload.count == 16 {
+            return unsafe UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
         }
         return tag == .string ? try? uuid() : nil
     }
@@ -45,9 +47,9 @@ extension _FieldValue {
     /// The bytes of a stored record key.
     @inline(__always)
     var storedKey: UnsafeRawBufferPointer? {
-        guard tag == .reference, payload.count >= 3 else { return nil }
-        let count = payload[1] == 0 ? 18 : 3 + Int(payload[2])
-        return payload[1] <= 1 && payload.count == count ? payload : nil
+        guard tag == .reference, unsafe payload.count >= 3 else { return nil }
+        let count = unsafe payload[1] == 0 ? 18 : 3 + Int(payload[2])
+        return unsafe payload[1] <= 1 && payload.count == count ? payload : nil
     }
 
     /// The value as an attribute of a type.
@@ -55,7 +57,7 @@ extension _FieldValue {
         let value: RecordValue?
         switch type {
         case .string:
-            value = tag == .string ? .string(String(decoding: payload, as: UTF8.self)) : nil
+            value = unsafe tag == .string ? .string(String(decoding: payload, as: UTF8.self)) : nil
         case .int64: value = storedInt64.map { .int64($0) }
         case .double: value = storedDouble.map { .double($0) }
         case .date: value = storedMilliseconds.map { .date(milliseconds: $0) }

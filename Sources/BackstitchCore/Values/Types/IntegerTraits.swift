@@ -17,7 +17,7 @@ extension IntegerTraits {
         stored payload: UnsafeRawBufferPointer
     ) throws(FieldError) -> Int64 {
         guard payload.count == 8 else { throw FieldError(.damaged) }
-        return payload.little(Int64.self, at: 0)
+        return unsafe payload.little(Int64.self, at: 0)
     }
 
     package static func appendKey(

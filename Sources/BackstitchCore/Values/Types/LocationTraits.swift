@@ -21,7 +21,7 @@ enum LocationTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> GeoLocation {
-        try _FieldValue(tag: tag, payload: payload).location()
+        try unsafe _FieldValue(tag: tag, payload: payload).location()
     }
 
     static func isBefore(_ left: GeoLocation, _ right: GeoLocation) -> Bool { false }

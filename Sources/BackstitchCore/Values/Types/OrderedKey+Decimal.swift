@@ -5,7 +5,9 @@ extension OrderedKey {
     static func appendDecimal(_ decimal: Decimal?, to output: inout ByteBuffer) {
         guard let decimal, decimal.isFinite else { return output.append(null) }
         var text = decimal.description
-        let isWritten = text.withUTF8 { appendDecimal(UnsafeRawBufferPointer($0), to: &output) }
+        let isWritten = text.withUTF8 {
+            unsafe appendDecimal(UnsafeRawBufferPointer($0), to: &output)
+        }
         if !isWritten { output.append(null) }
     }
 
@@ -17,13 +19,15 @@ extension OrderedKey {
     static func appendDecimal(
         _ text: UnsafeRawBufferPointer, to output: inout ByteBuffer
     ) -> Bool {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(text.count, 1)) { digits in
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(text.count, 1)) {
+            digits in
             var digitCount = 0
             var exponent = 0
             var hasPoint = false
             var isEmpty = true
-            let isNegative = text.first == UInt8(ascii: "-")
-            for byte in text.dropFirst(isNegative ? 1 : 0) {
+            let isNegative = unsafe text.first == UInt8(ascii: "-")
+            for at in (isNegative ? 1 : 0)..<text.count {
+                let byte = unsafe text[at]
                 if byte == UInt8(ascii: "."), !hasPoint {
                     hasPoint = true
                     continue
@@ -35,12 +39,12 @@ extension OrderedKey {
                     if hasPoint { exponent -= 1 }
                     continue
                 }
-                digits[digitCount] = digit
+                unsafe digits[digitCount] = digit
                 digitCount += 1
                 if !hasPoint { exponent += 1 }
             }
             guard !isEmpty, abs(exponent) < 32768 else { return false }
-            while digitCount > 0, digits[digitCount - 1] == 0 { digitCount -= 1 }
+            while digitCount > 0, unsafe digits[digitCount - 1] == 0 { digitCount -= 1 }
             output.append(present)
             guard digitCount > 0 else {
                 output.append(2)
@@ -52,8 +56,8 @@ extension OrderedKey {
             output.append(UInt8(biased >> 8) ^ mask)
             output.append(UInt8(biased & 0xFF) ^ mask)
             for at in stride(from: 0, to: digitCount, by: 2) {
-                let low = at + 1 < digitCount ? digits[at + 1] : 0
-                output.append((digits[at] * 10 + low + 1) ^ mask)
+                let low = unsafe at + 1 < digitCount ? digits[at + 1] : 0
+                unsafe output.append((digits[at] * 10 + low + 1) ^ mask)
             }
             output.append(mask)
             return true

@@ -9,13 +9,13 @@ extension OrderedKey {
         of type: AttributeType, in bytes: UnsafeRawBufferPointer,
         textBytesMax: Int = textBytesMax
     ) -> Int? {
-        guard let first = bytes.first else { return nil }
+        guard let first = unsafe bytes.first else { return nil }
         if first == null { return 1 }
         let count =
             switch type {
-            case .string, .url, .data: textByteCount(in: bytes, textBytesMax)
-            case .reference: referenceByteCount(in: bytes, textBytesMax)
-            default: type.traits?.keyByteCount(in: bytes)
+            case .string, .url, .data: unsafe textByteCount(in: bytes, textBytesMax)
+            case .reference: unsafe referenceByteCount(in: bytes, textBytesMax)
+            default: unsafe type.traits?.keyByteCount(in: bytes)
             }
         guard let count, count <= bytes.count else { return nil }
         return count
@@ -27,9 +27,9 @@ extension OrderedKey {
     ) -> Bool {
         switch type {
         case .string, .url, .data:
-            bytes.count == 1 + textBytesMax + 1 && bytes[bytes.count - 1] == cut
+            unsafe bytes.count == 1 + textBytesMax + 1 && bytes[bytes.count - 1] == cut
         case .reference:
-            bytes.count == 1 + referenceBytesMax(textBytesMax) && bytes[2] == 1
+            unsafe bytes.count == 1 + referenceBytesMax(textBytesMax) && bytes[2] == 1
                 && 3 + Int(bytes[3]) > referenceBytesMax(textBytesMax)
         default:
             false
@@ -41,16 +41,16 @@ extension OrderedKey {
     ) -> Int? {
         var offset = 1
         while offset < bytes.count, offset < 1 + textBytesMax {
-            if bytes[offset] == 0 {
+            if unsafe bytes[offset] == 0 {
                 // A cut can fall between the two bytes of an escape.
                 if offset == textBytesMax { break }
                 guard offset + 1 < bytes.count else { return nil }
-                if bytes[offset + 1] == 0 { return offset + 2 }
+                if unsafe bytes[offset + 1] == 0 { return offset + 2 }
                 offset += 1
             }
             offset += 1
         }
-        return textEnd(in: bytes, textBytesMax)
+        return unsafe textEnd(in: bytes, textBytesMax)
     }
 
     /// The end of a text that fills all bytes it may have: two zeros, or the mark of a cut.
@@ -59,18 +59,18 @@ extension OrderedKey {
     ) -> Int? {
         let end = 1 + textBytesMax
         guard end < bytes.count else { return nil }
-        if bytes[end] == cut { return end + 1 }
+        if unsafe bytes[end] == cut { return end + 1 }
         // With a byte less of text, its end starts one byte earlier.
-        return bytes[end - 1] == 0 ? end + 1 : end + 2
+        return unsafe bytes[end - 1] == 0 ? end + 1 : end + 2
     }
 
     static func decimalByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
         guard bytes.count >= 2 else { return nil }
-        if bytes[1] == 2 { return 2 }
-        let end: UInt8 = bytes[1] == 1 ? 0xFF : 0
+        if unsafe bytes[1] == 2 { return 2 }
+        let end: UInt8 = unsafe bytes[1] == 1 ? 0xFF : 0
         var offset = 4
         while offset < bytes.count {
-            if bytes[offset] == end { return offset + 1 }
+            if unsafe bytes[offset] == end { return offset + 1 }
             offset += 1
         }
         return nil
@@ -80,7 +80,7 @@ extension OrderedKey {
         in bytes: UnsafeRawBufferPointer, _ textBytesMax: Int = textBytesMax
     ) -> Int? {
         guard bytes.count >= 4 else { return nil }
-        let count = bytes[2] == 0 ? 18 : 3 + Int(bytes[3])
+        let count = unsafe bytes[2] == 0 ? 18 : 3 + Int(bytes[3])
         return 1 + min(count, referenceBytesMax(textBytesMax))
     }
 }

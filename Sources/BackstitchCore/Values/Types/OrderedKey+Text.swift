@@ -8,10 +8,12 @@ extension OrderedKey {
         _ utf8: UnsafeRawBufferPointer, to output: inout ByteBuffer, bytesMax: Int
     ) {
         // An ASCII byte is in normal form unless a mark follows it; so one byte more is looked at.
-        let looked = bytesMax < utf8.count ? utf8.part(0..<(bytesMax + 1)) : utf8
-        if looked.isASCII { return appendBytes(utf8, to: &output, bytesMax: bytesMax) }
+        let looked = unsafe bytesMax < utf8.count ? utf8.part(0..<(bytesMax + 1)) : utf8
+        if unsafe looked.isASCII {
+            return unsafe appendBytes(utf8, to: &output, bytesMax: bytesMax)
+        }
         let start = output.count
-        for scalar in String(decoding: utf8, as: UTF8.self)._nfc {
+        for scalar in unsafe String(decoding: utf8, as: UTF8.self)._nfc {
             for unit in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter {
                 output.append(unit)
                 if unit == 0 { output.append(0xFF) }
@@ -27,14 +29,15 @@ extension OrderedKey {
     ) {
         let start = output.count
         // Escaping only adds bytes, so those behind the limit can't matter but as "there are more".
-        let looked = bytesMax < bytes.count ? bytes.part(0..<(bytesMax + 1)) : bytes
-        if looked.contains(0) {
-            for byte in looked {
+        let looked = unsafe bytesMax < bytes.count ? bytes.part(0..<(bytesMax + 1)) : bytes
+        if unsafe looked.contains(0) {
+            for at in 0..<looked.count {
+                let byte = unsafe looked[at]
                 output.append(byte)
                 if byte == 0 { output.append(0xFF) }
             }
         } else {
-            output.append(looked)
+            unsafe output.append(looked)
         }
         finish(start: start, to: &output, bytesMax: bytesMax)
     }
@@ -56,11 +59,11 @@ extension UnsafeRawBufferPointer {
     package var isASCII: Bool {
         var offset = 0
         while offset + 8 <= count {
-            if little(UInt64.self, at: offset) & 0x8080_8080_8080_8080 != 0 { return false }
+            if unsafe little(UInt64.self, at: offset) & 0x8080_8080_8080_8080 != 0 { return false }
             offset += 8
         }
         while offset < count {
-            if self[offset] >= 0x80 { return false }
+            if unsafe self[offset] >= 0x80 { return false }
             offset += 1
         }
         return true

@@ -56,10 +56,10 @@ package enum OrderedKey {
         case .string, .url:
             guard value.tag == .string else { return output.append(null) }
             output.append(present)
-            appendText(value.payload, to: &output, bytesMax: textBytesMax)
+            unsafe appendText(value.payload, to: &output, bytesMax: textBytesMax)
         case .reference:
-            guard let key = value.storedKey else { return output.append(null) }
-            appendReference(key, to: &output, textBytesMax: textBytesMax)
+            guard let key = unsafe value.storedKey else { return output.append(null) }
+            unsafe appendReference(key, to: &output, textBytesMax: textBytesMax)
         case .int16, .int32, .int64:
             appendInteger(value.storedInt64, to: &output)
         case .date:
@@ -69,7 +69,7 @@ package enum OrderedKey {
         case .float:
             appendDouble(value.storedFloat, to: &output)
         case .decimal:
-            if value.tag == .decimal, appendDecimal(value.payload, to: &output) { return }
+            if value.tag == .decimal, unsafe appendDecimal(value.payload, to: &output) { return }
             appendDecimal(try? value.decimal(), to: &output)
         default:
             // Places and lists have no order.
@@ -88,7 +88,7 @@ package enum OrderedKey {
         case (.string, .string(var text)):
             output.append(present)
             text.withUTF8 {
-                appendText(UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
+                unsafe appendText(UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
             }
         case (.int64, .int64(let number)): appendInteger(number, to: &output)
         default:
@@ -122,7 +122,7 @@ package enum OrderedKey {
     static func appendUUID(_ uuid: UUID?, to output: inout ByteBuffer) {
         guard let uuid else { return output.append(null) }
         output.append(present)
-        output.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
+        unsafe output.extend(by: 16).storeBytes(of: uuid.uuid, as: uuid_t.self)
     }
 
     static func appendReference(
@@ -130,7 +130,7 @@ package enum OrderedKey {
     ) {
         output.append(present)
         let isWhole = textBytesMax == .max || key.count <= referenceBytesMax(textBytesMax)
-        output.append(isWhole ? key : key.part(0..<referenceBytesMax(textBytesMax)))
+        unsafe output.append(isWhole ? key : key.part(0..<referenceBytesMax(textBytesMax)))
     }
 
     /// The most bytes of a reference where texts have so many.

@@ -18,19 +18,19 @@ enum ReferenceTraits: AttributeTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> RecordKey {
-        try _FieldValue(tag: tag, payload: payload).reference()
+        try unsafe _FieldValue(tag: tag, payload: payload).reference()
     }
 
     static func appendKey(
         _ content: RecordKey, to output: inout ByteBuffer, textBytesMax: Int
     ) {
-        content.bytes.withUnsafeBytes {
-            OrderedKey.appendReference($0, to: &output, textBytesMax: textBytesMax)
+        unsafe content.bytes.withUnsafeBytes {
+            unsafe OrderedKey.appendReference($0, to: &output, textBytesMax: textBytesMax)
         }
     }
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
-        OrderedKey.referenceByteCount(in: bytes)
+        unsafe OrderedKey.referenceByteCount(in: bytes)
     }
 
     static func violation(of content: RecordKey) -> String? { content.name.violation }

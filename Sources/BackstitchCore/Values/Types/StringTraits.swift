@@ -21,20 +21,20 @@ extension TextTraits {
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> String {
-        String(stored: payload)
+        unsafe String(stored: payload)
     }
 
     static func appendKey(_ content: String, to output: inout ByteBuffer, textBytesMax: Int) {
         var text = content
         output.append(OrderedKey.present)
         text.withUTF8 {
-            OrderedKey.appendText(
+            unsafe OrderedKey.appendText(
                 UnsafeRawBufferPointer($0), to: &output, bytesMax: textBytesMax)
         }
     }
 
     static func keyByteCount(in bytes: UnsafeRawBufferPointer) -> Int? {
-        OrderedKey.textByteCount(in: bytes)
+        unsafe OrderedKey.textByteCount(in: bytes)
     }
 
     static func serviceValue(_ content: String, isLossless: Bool) -> ServiceValue {

@@ -13,12 +13,12 @@ enum UUIDTraits: AttributeTraits {
     static func value(_ content: UUID) -> RecordValue { .uuid(content) }
 
     static func append(_ content: UUID, to output: inout ByteBuffer) throws(FieldError) {
-        output.extend(by: 16).storeBytes(of: content.uuid, as: uuid_t.self)
+        unsafe output.extend(by: 16).storeBytes(of: content.uuid, as: uuid_t.self)
     }
 
     static func content(stored payload: UnsafeRawBufferPointer) throws(FieldError) -> UUID {
         guard payload.count == 16 else { throw FieldError(.damaged) }
-        return UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
+        return unsafe UUID(uuid: payload.loadUnaligned(as: uuid_t.self))
     }
 
     static func value(stored field: _FieldValue) -> RecordValue? {
@@ -26,8 +26,8 @@ enum UUIDTraits: AttributeTraits {
     }
 
     static func isBefore(_ left: UUID, _ right: UUID) -> Bool {
-        withUnsafeBytes(of: left.uuid) { one in
-            withUnsafeBytes(of: right.uuid) { one.lexicographicallyPrecedes($0) }
+        unsafe withUnsafeBytes(of: left.uuid) { one in
+            unsafe withUnsafeBytes(of: right.uuid) { unsafe one.lexicographicallyPrecedes($0) }
         }
     }
 
