@@ -97,7 +97,7 @@ import Testing
         try setStored(nil, store)
         store.close()
         store = try folder.open()
-        await store.waitForSchemaWork()
+        await BackgroundSchemaWork(store).wait()
         let counting = try stored(store)
         #expect(counting.isComplete && counting.tally == tally)
         store.close()

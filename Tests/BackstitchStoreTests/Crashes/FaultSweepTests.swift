@@ -218,7 +218,7 @@ import Testing
         case .acknowledge: try await CrashRecords.acknowledge(in: store, tag: 1)
         case .compact: try await store.compact(.keepUnsyncedOnly)
         case .rebuild: try await store.rebuild()
-        case .backUp: try store.backup(to: place + "/copy")
+        case .backUp: try StoreBackup(of: store, to: place + "/copy").make()
         case .create, .open, .migrate, .repair:
             Issue.record("\(work) is not done on an open store")
         }
