@@ -121,7 +121,7 @@ import Testing
         #expect(try stored(store) == right)
         try setStored(wrong.bytes, store)
         store.close()
-        _ = try Store.repair(at: folder.store, milliseconds: 1)
+        _ = try StoreRepair(folder.store).repair(milliseconds: 1)
         store = try folder.open()
         #expect(try stored(store).tally == right.tally)
         #expect(try store.verify().problems == [])

@@ -189,7 +189,7 @@ import Testing
                 store = try Store(at: self.store, schema: SecondVersion.schema)
                 try await store?.prepareIndexes()
             case .repair:
-                _ = try Store.repair(at: self.store, milliseconds: 1)
+                _ = try StoreRepair(self.store).repair(milliseconds: 1)
             default:
                 if let store { try await perform(work, on: store) }
             }
@@ -257,7 +257,7 @@ import Testing
         _ work: Work, _ outcome: Result<Void, any Error>, _ story: String
     ) async throws {
         if work == .repair, case .failure = outcome {
-            _ = try Store.repair(at: store, milliseconds: 2)
+            _ = try StoreRepair(store).repair(milliseconds: 2)
         }
         try await checkStore(at: store, story) { values in
             expect(values, after: work, outcome, story)
