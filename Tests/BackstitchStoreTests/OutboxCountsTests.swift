@@ -45,8 +45,8 @@ import Testing
             #expect(try now.tally == counted(history.store), "seed \(seed)")
             if Int.random(in: 0..<4, using: &random) == 0 {
                 let head = try history.store.head
-                _ = try await history.store.compact(
-                    through: UInt64.random(in: 1...head, using: &random), operationsPerChunk: 7)
+                _ = try await StoreCompaction(history.store, operationsPerChunk: 7).run(
+                    through: UInt64.random(in: 1...head, using: &random))
             }
             if Int.random(in: 0..<6, using: &random) == 0 {
                 try await history.store.withLogWriter { try ZoneLoss($0).eraseRecords() }
