@@ -150,5 +150,14 @@ extension StoreError {
         }
     }
 
+    /// Runs a closure; what it throws is thrown as ``wrap(_:commits:)`` gives it.
+    package static func wrapping<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw wrap(error)
+        }
+    }
+
     package static let closed = StoreError(.closed, "The store is closed. Open it again.")
 }

@@ -28,19 +28,14 @@ public final class Store: Sendable {
     let observers: Observers
     private let number: Int
 
-    init(
-        environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        shared: SharedState, types: TypeTable
-    ) {
-        self.environment = environment
-        self.databases = databases
-        self.configuration = configuration
-        self.types = types
-        self.shared = shared
+    init(_ files: OpenFiles) {
+        environment = files.environment
+        databases = files.databases
+        configuration = files.configuration
+        types = files.types
+        shared = files.shared
         registered = RegisteredProjections(configuration.projections, types: types)
-        writer = StoreWriter(
-            environment: environment, databases: databases, configuration: configuration,
-            shared: shared, registered: registered)
+        writer = StoreWriter(files, registered)
         number = shared.feed.addStore(environment)
         observers = Observers(shared.feed, number, environment)
     }
@@ -129,12 +124,9 @@ public final class Store: Sendable {
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @escaping @Sendable (borrowing WriteTransaction) throws -> Result
     ) async throws -> Result {
-        let types = types
-        return try await withWriteContext(
+        try await withWriteContext(
             author: author, context: context, isLocalOnly: isLocalOnly, isBounded: true
-        ) { context in
-            try body(WriteTransaction(context: context, types: types))
-        }
+        ) { [types] in try body(WriteTransaction(context: $0, types: types)) }
     }
 
     /// Writes in one transaction from code that is not asynchronous, and waits for it.
@@ -149,8 +141,7 @@ public final class Store: Sendable {
         author: String? = nil, context: String = "", isLocalOnly: Bool = false,
         _ body: @Sendable (borrowing WriteTransaction) throws -> Result
     ) throws -> Result {
-        let types = types
-        return try writer.runAndWait(author, context, isLocalOnly: isLocalOnly) {
+        try writer.runAndWait(author, context, isLocalOnly: isLocalOnly) { [types] in
             try body(WriteTransaction(context: $0, types: types))
         }
     }

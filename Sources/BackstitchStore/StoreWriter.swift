@@ -21,14 +21,11 @@ final class StoreWriter: Sendable {
         var next: (@Sendable () throws -> Void)?
     }
 
-    init(
-        environment: Environment, databases: Databases, configuration: StoreConfiguration,
-        shared: SharedState, registered: RegisteredProjections
-    ) {
-        self.environment = environment
-        self.databases = databases
-        self.configuration = configuration
-        self.shared = shared
+    init(_ files: OpenFiles, _ registered: RegisteredProjections) {
+        environment = files.environment
+        databases = files.databases
+        configuration = files.configuration
+        shared = files.shared
         self.registered = registered
     }
 

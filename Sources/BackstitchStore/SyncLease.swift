@@ -88,21 +88,16 @@ package final class SyncTurn: Sendable {
     package func end() { holder.end(number) }
 }
 
-extension Store {
-    /// Takes the role of synchronising the store.
+extension SyncTurn {
+    /// Takes the role of synchronising a store.
     ///
     /// - Returns: The role; nil if another engine has it, here or in another process.
-    package func takeSyncTurn() throws -> SyncTurn? {
-        do {
-            let path = environment.isOnDisk ? environment.directory + "/sync.lock" : nil
-            return try syncLease.take(at: path).map { SyncTurn(syncLease, $0) }
-        } catch {
-            throw StoreError.wrap(error)
-        }
+    package static func take(of store: Store) throws -> SyncTurn? {
+        let (environment, lease) = (store.environment, store.syncLease)
+        let path = environment.isOnDisk ? environment.directory + "/sync.lock" : nil
+        return try StoreError.wrapping { try lease.take(at: path).map { SyncTurn(lease, $0) } }
     }
-}
 
-extension SyncTurn {
     /// Tells whether it goes on, without a hold on it.
     package var isCurrent: @Sendable () -> Bool {
         { [holder, number] in holder.isCurrent(number) }

@@ -40,7 +40,7 @@ final class SyncSession {
     func takeTurn() async throws -> Bool {
         if turn == nil {
             basis = nil
-            turn = try store.takeSyncTurn()
+            turn = try SyncTurn.take(of: store)
         }
         guard turn != nil else { return false }
         do {

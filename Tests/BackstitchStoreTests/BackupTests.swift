@@ -19,7 +19,7 @@ import Testing
     @Test func `a copy is a store of its own that knows where it comes from`() async throws {
         let store = try folder.open()
         try await store.write { try $0.save(Department(id: "d", name: "One")) }
-        let report = try store.backup(to: target)
+        let report = try StoreBackup(of: store, to: target).make()
         #expect(report.copiedFrom == store.catalog.storeID)
         #expect(report.storeID != store.catalog.storeID)
         #expect(report.operations == 1)
@@ -41,7 +41,7 @@ import Testing
     @Test func `a store in memory can be copied to disk`() async throws {
         let store = try Store.inMemory(schema: .all)
         try await store.write { try $0.save(Department(id: "d", name: "One")) }
-        try store.backup(to: target)
+        try StoreBackup(of: store, to: target).make()
         let copy = try Store.open(existing: target)
         defer { copy.close() }
         #expect(try copy.read { try $0.count(of: "Department") } == 1)
@@ -67,7 +67,7 @@ import Testing
             for number in 0..<2 {
                 let path = target + "\(number)"
                 group.addTask {
-                    let report = try store.backup(to: path)
+                    let report = try StoreBackup(of: store, to: path).make()
                     let copy = try Store.open(existing: path, access: .readWrite)
                     defer { copy.close() }
                     #expect(report.lastSequence % 2 == 1)
@@ -86,7 +86,9 @@ import Testing
         defer { store.close() }
         #expect(FileManager.default.createFile(atPath: folder.root + "/file", contents: Data()))
         let before = try names
-        let error = failure { try store.backup(to: name.isEmpty ? "" : folder.root + "/" + name) }
+        let error = failure {
+            try StoreBackup(of: store, to: name.isEmpty ? "" : folder.root + "/" + name).make()
+        }
         #expect(error?.code == .invalidTarget)
         #expect(try names == before)
         #expect(!FileManager.default.fileExists(atPath: folder.store + "/inside"))
@@ -97,7 +99,9 @@ import Testing
         defer { store.close() }
         try FileManager.default.createSymbolicLink(
             atPath: folder.root + "/link", withDestinationPath: folder.store)
-        #expect(failure { try store.backup(to: folder.root + "/link/x") }?.code == .invalidTarget)
+        #expect(
+            failure { try StoreBackup(of: store, to: folder.root + "/link/x").make() }?.code
+                == .invalidTarget)
     }
 
     @Test func `no copy is made of a store whose log is damaged`() throws {
@@ -112,7 +116,7 @@ import Testing
         }
         let store = try Store.open(existing: folder.store)
         defer { store.close() }
-        let error = failure { try store.backup(to: target) }
+        let error = failure { try StoreBackup(of: store, to: target).make() }
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("Operation 1: its checksum does not match") == true)
         #expect(try names == ["store"])
@@ -121,6 +125,6 @@ import Testing
     @Test func `a closed store can't be copied`() throws {
         let store = try folder.open()
         store.close()
-        #expect(failure { try store.backup(to: target) }?.code == .closed)
+        #expect(failure { try StoreBackup(of: store, to: target).make() }?.code == .closed)
     }
 }

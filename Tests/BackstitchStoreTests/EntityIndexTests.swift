@@ -143,7 +143,7 @@ enum WithOtherIndexes {
         func opened(_ schema: StoreSchema) async throws -> (entries: Int, [UInt16]) {
             let store = try folder.open(schema)
             defer { store.close() }
-            await store.waitForSchemaWork()
+            await BackgroundSchemaWork(store).wait()
             try await store.expectConsistent()
             let numbers = store.catalog.entities.flatMap { $0.indexes ?? [] }.map(\.number)
             return (try Self.entries(store), numbers)
@@ -160,7 +160,7 @@ enum WithOtherIndexes {
         let folder = try TemporaryFolder()
         try Self.fill(folder, StoreSchema(WithoutIndexes.Resident.self))
         let store = try folder.open(Self.schema)
-        await store.waitForSchemaWork()
+        await BackgroundSchemaWork(store).wait()
         var catalog = store.catalog
         store.close()
         for position in (catalog.entities[0].indexes ?? []).indices {
@@ -179,7 +179,7 @@ enum WithOtherIndexes {
         }
         let again = try folder.open(Self.schema)
         defer { again.close() }
-        await again.waitForSchemaWork()
+        await BackgroundSchemaWork(again).wait()
         try await again.expectConsistent()
         #expect(again.catalog.entities[0].indexes?.last?.folding == TextFolding.version)
     }
@@ -248,7 +248,7 @@ enum WithOtherIndexes {
         try Self.fill(folder, StoreSchema(WithoutIndexes.Resident.self))
         let store = try folder.open(Self.schema)
         defer { store.close() }
-        await store.waitForSchemaWork()
+        await BackgroundSchemaWork(store).wait()
         let before = try store.read { try $0.lastSequence }
         let expected = try store.read { try $0.fetch(Self.query) }
         try await store.write { transaction in

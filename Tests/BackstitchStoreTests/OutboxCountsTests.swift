@@ -45,8 +45,8 @@ import Testing
             #expect(try now.tally == counted(history.store), "seed \(seed)")
             if Int.random(in: 0..<4, using: &random) == 0 {
                 let head = try history.store.head
-                _ = try await history.store.compact(
-                    through: UInt64.random(in: 1...head, using: &random), operationsPerChunk: 7)
+                _ = try await StoreCompaction(history.store, operationsPerChunk: 7).run(
+                    through: UInt64.random(in: 1...head, using: &random))
             }
             if Int.random(in: 0..<6, using: &random) == 0 {
                 try await history.store.withLogWriter { try ZoneLoss($0).eraseRecords() }
@@ -97,7 +97,7 @@ import Testing
         try setStored(nil, store)
         store.close()
         store = try folder.open()
-        await store.waitForSchemaWork()
+        await BackgroundSchemaWork(store).wait()
         let counting = try stored(store)
         #expect(counting.isComplete && counting.tally == tally)
         store.close()
@@ -121,7 +121,7 @@ import Testing
         #expect(try stored(store) == right)
         try setStored(wrong.bytes, store)
         store.close()
-        _ = try Store.repair(at: folder.store, milliseconds: 1)
+        _ = try StoreRepair(folder.store).repair(milliseconds: 1)
         store = try folder.open()
         #expect(try stored(store).tally == right.tally)
         #expect(try store.verify().problems == [])

@@ -79,7 +79,7 @@ import Testing
             #expect(record?.values["text"] == .string(name))
         }
         try await again.expectConsistent()
-        try again.backup(to: folder.root + "/copy")
+        try StoreBackup(of: again, to: folder.root + "/copy").make()
         again.close()
         try Store.rewriteFile(at: folder.store)
         #expect(try Store.open(existing: folder.store).verify().problems == [])

@@ -29,7 +29,7 @@ import Threading
         }
         try await phone.note("a", "one")
         let (left, failures) = (Locked(commits), Locked(0))
-        phone.store.setDiskFault {
+        phone.store.environment.setCommitFault {
             let isFull = left.withLock { left in
                 left -= 1
                 return left < 0
@@ -50,7 +50,7 @@ import Threading
             #expect(await events.next().hasPrefix("failed"))
         }
         #expect(failures.withLock { $0 } > 0 || phone.engine.status == .idle)
-        phone.store.setDiskFault(nil)
+        phone.store.environment.setCommitFault(nil)
         for _ in 0..<3 where phone.engine.status != .idle {
             await untilAsleep()
             clock.advanceToNextWake()
@@ -66,11 +66,11 @@ import Threading
     @Test func `a round on a full disk says so`() async throws {
         let phone = try Device(cloud)
         try await phone.note("a", "one")
-        phone.store.setDiskFault { .shortWrite }
+        phone.store.environment.setCommitFault { .shortWrite }
         let error = await syncError { try await phone.sync() }
         #expect(error?.code == .storeFull)
         #expect(error?.message.contains("Free some space") == true)
-        phone.store.setDiskFault(nil)
+        phone.store.environment.setCommitFault(nil)
         try await phone.sync()
         try await phone.expectSettled()
     }

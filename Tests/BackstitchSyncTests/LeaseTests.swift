@@ -35,7 +35,7 @@ import Testing
             try Store(at: path, schema: Self.schema()).close()
             await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                let turn = try #require(try store.takeSyncTurn())
+                let turn = try #require(try SyncTurn.take(of: store))
                 withExtendedLifetime(turn) { _ = kill(getpid(), SIGKILL) }
             }
             let store = try Store(at: path, schema: Self.schema())
@@ -44,10 +44,10 @@ import Testing
             try await engine.sync()
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                #expect(try store.takeSyncTurn() == nil)
+                #expect(try SyncTurn.take(of: store) == nil)
             }
             await engine.stop()
-            #expect(try store.takeSyncTurn() != nil)
+            #expect(try SyncTurn.take(of: store) != nil)
         }
     }
 
@@ -56,15 +56,15 @@ import Testing
     {
         try await withFolder { path in
             let first = try Store(at: path, schema: Self.schema())
-            let turn = try #require(try first.takeSyncTurn())
+            let turn = try #require(try SyncTurn.take(of: first))
             // What a process that is being started has until it runs its own program.
             let inherited = try #require(Self.duplicate(ofFile: path + "/sync.lock"))
             defer { close(inherited) }
             let second = try Store(at: path, schema: Self.schema())
             defer { second.close() }
-            #expect(try second.takeSyncTurn() == nil)
+            #expect(try SyncTurn.take(of: second) == nil)
             withExtendedLifetime(turn) { first.close() }
-            #expect(try second.takeSyncTurn() != nil)
+            #expect(try SyncTurn.take(of: second) != nil)
         }
     }
 
@@ -119,22 +119,22 @@ import Testing
                 }
             }
             #expect(other.status == .standby)
-            #expect(try store.takeSyncTurn() == nil)
+            #expect(try SyncTurn.take(of: store) == nil)
             await one?.stop()
             try await other.sync()
             #expect(other.status == .idle)
             let handle = try Store(at: path, schema: Self.schema())
             defer { handle.close() }
-            #expect(try handle.takeSyncTurn() == nil)
+            #expect(try SyncTurn.take(of: handle) == nil)
             await other.stop()
             // One that nobody holds any more has had its turn.
             one = engine(store, "a")
             try await one?.sync()
-            #expect(try handle.takeSyncTurn() == nil)
+            #expect(try SyncTurn.take(of: handle) == nil)
             weak let last = one
             one = nil
             while last != nil, !Task.isCancelled { await Task.yield() }
-            #expect(try handle.takeSyncTurn() != nil)
+            #expect(try SyncTurn.take(of: handle) != nil)
         }
     }
 }

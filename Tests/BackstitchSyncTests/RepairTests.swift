@@ -83,9 +83,9 @@ import Threading
         try lose("a", row: true)
         try lose("b", row: true, keeping: [0, 1, 3])
         try lose("c", row: false, keeping: [2])
-        let head = try Store.diagnose(at: path).operations
+        let head = try StoreRepair(path).diagnosis().operations
         #expect(head > 0)
-        let report = try Store.repair(at: path, milliseconds: 1)
+        let report = try StoreRepair(path).repair(milliseconds: 1)
         #expect(report.diagnosis.remedy == .salvage)
         #expect(report.salvage?.fetchesAll == true)
         #expect(report.salvage?.recordsCurrent.names == ["Note/c"], "\(report)")
@@ -109,7 +109,7 @@ import Threading
         for name in ["a", "b", "c"] { try await phone.note(name, "1") }
         phone.store.close()
         try lose("c", row: false)
-        _ = try Store.repair(at: path, milliseconds: 1)
+        _ = try StoreRepair(path).repair(milliseconds: 1)
         let repaired = try open()
         defer { repaired.store.close() }
         try await repaired.note("d", "1")

@@ -8,7 +8,7 @@ import Testing
     /// Types that are larger, with the most lines that they may have. Numbers only go down.
     private static let exceptions = [
         // Every call of its public interface is documented here; what they do is in types of its own.
-        "BackstitchStore.Store": 1_215
+        "BackstitchStore.Store": 1_013
     ]
 
     @Test func `no type has more than 600 lines over all its extensions`() {

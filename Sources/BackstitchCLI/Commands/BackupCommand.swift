@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchStore
 import Foundation
 import Terminal
 
@@ -49,7 +50,7 @@ struct BackupCommand: Command {
         defer { store.close() }
         let progress = console.progress("Verifying the copy")
         defer { progress.finish() }
-        let report = try store.backup(to: target) {
+        let report = try StoreBackup(of: store, to: target).make {
             progress.update(done: $0, total: $1)
         }
         progress.finish()

@@ -60,15 +60,12 @@ struct DoctorCommand: Command {
         }
         let progress = console.progress("Examining")
         defer { progress.finish() }
+        let repair = StoreRepair(path) { progress.update(done: $0, total: $1) }
         let report: RepairReport
         if arguments.has(Self.repair) {
-            report = try Store.repair(at: path, milliseconds: LiveValues.milliseconds()) {
-                progress.update(done: $0, total: $1)
-            }
+            report = try repair.repair(milliseconds: LiveValues.milliseconds())
         } else {
-            let diagnosis = try Store.diagnose(at: path) {
-                progress.update(done: $0, total: $1)
-            }
+            let diagnosis = try repair.diagnosis()
             report = RepairReport(diagnosis: diagnosis, salvage: diagnosis.salvage, keptAt: nil)
         }
         let contents = try await Self.contents(report, path, arguments)

@@ -117,7 +117,7 @@ struct ExportCommand: Command {
         }
         let entities = arguments.text(entity)?.split(separator: ",").map(String.init)
         if arguments.has(schema), last == nil {
-            output.line(try JSON.line(SchemaLine(schema: store.storedSchema)))
+            output.line(try JSON.line(SchemaLine(schema: StoredSchema(of: store))))
         }
         return try writeRecords(of: store, entities, behind: last, output, progress)
     }

@@ -97,6 +97,18 @@ package struct RecordScan: StoredRecords {
         return count
     }
 
+    /// The records that their Swift type can't read, by the name of the entity, for those that have any.
+    package var unreadableCounts: [String: Int] {
+        get throws {
+            var counts: [String: Int] = [:]
+            for table in reader.catalog.tables {
+                let count = try countUnreadable(table.number)
+                if count > 0 { counts[table.name] = count }
+            }
+            return counts
+        }
+    }
+
     /// The number of rows, tombstones included.
     package var rowCount: Int {
         get throws {

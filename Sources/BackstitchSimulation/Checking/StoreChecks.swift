@@ -71,7 +71,7 @@ struct StoreChecks {
         let known = places.withLock { $0.popLast() }
         let place = try known ?? VerificationPlace(StoreConfiguration())
         defer { places.withLock { $0.append(place) } }
-        return try store.verify(in: place)
+        return try StoreVerification.report(of: store, in: place)
     }
 
     /// The operations of records, to explain a failure.

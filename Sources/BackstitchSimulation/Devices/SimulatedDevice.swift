@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchStore
 import BackstitchTesting
+import LMDB
 import Threading
 
 /// One process of a device: its home, and the store and engine that live until it crashes.
@@ -66,7 +67,7 @@ struct SimulatedDevice {
                 durability: .relaxed, bytesMax: 1 << 26,
                 dataMigrations: schema == .old ? [] : home.migrations.first(migrations),
                 clock: clock))
-        store.setDiskFault { disk.fault() }
+        store.environment.setCommitFault { disk.fault() }
         return store
     }
 

@@ -28,7 +28,8 @@ struct Compacting {
             let removed = try await FileChecks(
                 devices: devices, cloud: checks.service.cloud, story: story
             ).collecting(index) {
-                try await store.compact(through: horizon, operationsPerChunk: perChunk).removed
+                try await StoreCompaction(store, operationsPerChunk: perChunk).run(through: horizon)
+                    .removed
             }
             story.note("\(devices[index].name) compacts through \(horizon): \(removed) are gone")
         } catch let error where routine.isFullDisk(error, index) {

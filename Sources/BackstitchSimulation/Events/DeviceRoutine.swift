@@ -141,7 +141,7 @@ struct DeviceRoutine {
     ) async throws {
         try devices[index].reopen(
             schema, selection: selection, zone: zone, migrations: migrations)
-        await devices[index].store.waitForSchemaWork()
+        await BackgroundSchemaWork(devices[index].store).wait()
     }
 
     func restartCrashed() async throws {

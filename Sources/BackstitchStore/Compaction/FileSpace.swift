@@ -29,11 +29,7 @@ package struct FileSpace: Sendable {
     package init(_ store: Store) { (environment, databases) = (store.environment, store.databases) }
 
     private func allDatabases() throws -> [Database] {
-        do {
-            return try environment.read { $0.access.all(of: databases) }
-        } catch {
-            throw StoreError.wrap(error)
-        }
+        try StoreError.wrapping { try environment.read { $0.access.all(of: databases) } }
     }
 
     /// Rewrites the pages of the databases that are far from full, step by step.

@@ -1,14 +1,13 @@
 public import BackstitchCore
-import BackstitchLog
-import LMDB
 
 extension Store {
     /// Replaces operations of the log that the policy need not keep by baselines.
     ///
     /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
     /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in chunks of some twenty milliseconds, each a commit of its own:
-    /// writers wait that long, readers not at all. A crash leaves the chunks that were committed.
+    /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in
+    /// chunks of some twenty milliseconds, each a commit of its own: writers wait that long, readers not
+    /// at all. A crash leaves the chunks that were committed.
     ///
     /// Then half-empty pages of the log and the tables are packed, and free pages go back to the
     /// file system, except 64 for the next commits, short runs, and pages that a reader of any
@@ -34,10 +33,7 @@ extension Store {
         _ policy: RetentionPolicy,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
-        if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
-        let now = configuration.clock.milliseconds
-        let horizon = try read { try LogBounds($0.reader).horizon(policy, at: now) }
-        return try await compact(through: horizon, progress: progress)
+        try await StoreCompaction(self).run(policy, progress)
     }
 
     /// Compacts the operations up to a sequence; as ``compact(_:progress:)``.
@@ -48,16 +44,6 @@ extension Store {
         through horizon: UInt64,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
-        try await StoreCompaction(store: self, budget: CompactionBudget())
-            .run(through: horizon, progress)
-    }
-
-    /// Compacts in chunks of another size.
-    package func compact(
-        through horizon: UInt64, operationsPerChunk: Int
-    ) async throws -> CompactionReport {
-        var budget = CompactionBudget()
-        budget.operations = operationsPerChunk
-        return try await StoreCompaction(store: self, budget: budget).run(through: horizon)
+        try await StoreCompaction(self).run(through: horizon, progress)
     }
 }

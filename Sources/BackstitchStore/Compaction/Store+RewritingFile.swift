@@ -30,10 +30,8 @@ extension Store {
         try Store.open(
             existing: directory, access: .readWrite, configuration: configuration, checksPages: true
         ).close()
-        do {
+        try StoreError.wrapping {
             try FileRewrite(of: directory, options: EnvironmentOptions(of: configuration)).run()
-        } catch {
-            throw StoreError.wrap(error)
         }
     }
 }

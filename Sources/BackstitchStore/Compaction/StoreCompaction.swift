@@ -1,12 +1,32 @@
+import BackstitchCore
 import BackstitchLog
 import LMDB
 
 /// A compaction of a store's log, and of the pages of its file.
-struct StoreCompaction {
-    let store: Store
-    let budget: CompactionBudget
+package struct StoreCompaction {
+    private let store: Store
+    private let budget: CompactionBudget
 
+    /// - Parameter operationsPerChunk: The most operations that a commit looks at; nil for the usual number.
+    package init(_ store: Store, operationsPerChunk: Int? = nil) {
+        self.store = store
+        var budget = CompactionBudget()
+        budget.operations = operationsPerChunk ?? budget.operations
+        self.budget = budget
+    }
+
+    /// Compacts what a policy need not keep.
     func run(
+        _ policy: RetentionPolicy, _ progress: @Sendable (_ done: Int, _ total: Int) -> Void
+    ) async throws -> CompactionReport {
+        if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
+        let now = store.configuration.clock.milliseconds
+        let horizon = try store.read { try LogBounds($0.reader).horizon(policy, at: now) }
+        return try await run(through: horizon, progress)
+    }
+
+    /// Compacts the operations up to a sequence, and the file.
+    package func run(
         through horizon: UInt64,
         _ progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> CompactionReport {
@@ -68,11 +88,8 @@ struct StoreCompaction {
     }
 
     private func sizes() throws -> (pageBytes: Int, allocatedBytes: Int) {
-        do {
-            let environment = store.environment
-            return (try environment.info.pageBytes, try environment.allocatedBytes)
-        } catch {
-            throw StoreError.wrap(error)
+        try StoreError.wrapping {
+            (try store.environment.info.pageBytes, try store.environment.allocatedBytes)
         }
     }
 }

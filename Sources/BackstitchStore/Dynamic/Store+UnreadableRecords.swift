@@ -17,14 +17,6 @@ extension Store {
     /// - Complexity: O(*n*) in such records; until the records of a changed entity were all marked,
     ///   in its records.
     public func unreadableRecords() throws -> [String: Int] {
-        try read { transaction in
-            let reader = transaction.reader
-            var counts: [String: Int] = [:]
-            for table in reader.catalog.tables {
-                let count = try RecordScan(reader).countUnreadable(table.number)
-                if count > 0 { counts[table.name] = count }
-            }
-            return counts
-        }
+        try read { try RecordScan($0.reader).unreadableCounts }
     }
 }

@@ -13,12 +13,10 @@ package struct StoredSchema: Hashable, Sendable, Codable {
     package let entities: [CatalogEntity]
 }
 
-extension Store {
-    /// The entities and attributes of this moment.
-    package var storedSchema: StoredSchema { StoredSchema(entities: catalog.entities) }
-}
-
 extension StoredSchema {
+    /// Those of a store at this moment.
+    package init(of store: Store) { self.init(entities: store.catalog.entities) }
+
     /// Makes an empty store with these entities.
     ///
     /// The new store has an identity of its own and no records. A program opens it with its Swift types
@@ -45,7 +43,7 @@ extension StoredSchema {
         }
         for entity in catalog.entities { catalog.endWork(of: entity.number) }
         let made = catalog
-        do {
+        try StoreError.wrapping {
             let environment = try Environment.open(
                 at: directory, options: EnvironmentOptions(of: configuration, durability: .full))
             defer { environment.close() }
@@ -59,8 +57,6 @@ extension StoredSchema {
                     try log.setCatalog(made)
                 }
             }
-        } catch {
-            throw StoreError.wrap(error)
         }
     }
 }

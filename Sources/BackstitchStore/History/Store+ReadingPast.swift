@@ -47,8 +47,8 @@ enum PastMoment {
         _ store: Store, interruption: ReadInterruption?,
         _ body: (borrowing ReadTransaction) throws -> Result
     ) throws -> Result {
-        do {
-            return try store.environment.read(interruption: interruption) { transaction in
+        try StoreError.wrapping {
+            try store.environment.read(interruption: interruption) { transaction in
                 let access = transaction.access
                 let reader = TableReader(
                     access: access, databases: store.databases,
@@ -58,8 +58,6 @@ enum PastMoment {
                     try body(ReadTransaction(reader: past, types: store.types))
                 }
             }
-        } catch {
-            throw StoreError.wrap(error)
         }
     }
 

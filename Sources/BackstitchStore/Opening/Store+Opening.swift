@@ -1,7 +1,5 @@
 public import BackstitchCore
-import BackstitchLog
 public import Foundation
-package import LMDB
 
 extension Store {
     /// Opens the store in a folder, or makes one there.
@@ -26,11 +24,9 @@ extension Store {
     package convenience init(
         at directory: String, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
-        try SchemaAdopter(schema, configuration).check()
-        try StoreFolder(directory).refuseOtherFiles()
-        try self.init(schema: schema, configuration: configuration) {
-            try StoreFiles(directory, EnvironmentOptions(of: configuration), configuration).open()
-        }
+        let opening = StoreOpening(schema, configuration)
+        self.init(try opening.files(in: directory))
+        try opening.finish(self)
     }
 
     /// Makes a store that keeps nothing on disk, with the same interface and the same checks.
@@ -39,65 +35,42 @@ extension Store {
     public static func inMemory(
         schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws -> Store {
-        try SchemaAdopter(schema, configuration).check()
-        return try Store(schema: schema, configuration: configuration) {
-            try Environment.temporary(
-                options: EnvironmentOptions(of: configuration, durability: .relaxed))
-        }
+        let opening = StoreOpening(schema, configuration)
+        let store = Store(try opening.temporaryFiles())
+        try opening.finish(store)
+        return store
     }
 
-    private convenience init(
-        schema: StoreSchema, configuration: StoreConfiguration, open: () throws -> Environment
-    ) throws {
-        do {
-            let environment = try open()
-            do {
-                let databases = try Databases(environment)
-                let shared = try SharedState.of(environment, databases, schema: schema) {
-                    try SchemaAdopter(schema, configuration).adopt(in: environment, databases)
-                }
-                let catalog = shared.catalog.snapshot
-                self.init(
-                    environment: environment, databases: databases, configuration: configuration,
-                    shared: shared, types: TypeTable(schema, catalog, environment, databases))
-                let projections = ProjectionFollower(store: self)
-                try projections.adopt()
-                try DataMigrationRun(self).runPending()
-                BackgroundSchemaWork(store: self).start()
-                projections.start()
-            } catch {
-                environment.close()
-                throw error
-            }
-        } catch {
-            throw StoreError.wrap(error)
-        }
-    }
-}
-
-extension EnvironmentOptions {
-    /// How the files of a store are opened.
+    /// Opens a store that exists, without the Swift types that wrote it.
     ///
-    /// - Parameter durability: Nil takes the one of the configuration.
-    package init(
-        of configuration: StoreConfiguration, durability: StoreConfiguration.Durability? = nil
-    ) {
-        self = .store
-        addsDatabases = false
-        self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
-        journal = .standard
-        mapBytesMax = max(configuration.bytesMax, 1 << 20)
-        mapBytes = min(mapBytes, mapBytesMax)
-        allowsNetworkFileSystem = configuration.allowsNetworkFileSystem
+    /// For tools that show any store. Records and operations are read by name, with
+    /// `ReadTransaction.record(_:of:)`; Swift types are unknown to the store. What
+    /// its schema declared last stays declared, and indexes stay as they are. Nothing is created:
+    /// a folder that is no store is left as it is, down to its last byte.
+    ///
+    /// Other processes may write meanwhile; every read sees their last commit, and new names in it.
+    ///
+    /// - Parameters:
+    ///   - directory: The store's folder.
+    ///   - access: Whether the store may be written to, as ``rebuild()`` does.
+    ///   - checksPages: Whether every page in use is checked first, some microseconds each. Do so
+    ///     if the file may be damaged: the storage engine trusts pages and may crash on a
+    ///     damaged one.
+    /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
+    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated.
+    public static func open(
+        existing directory: URL, access: StoreConfiguration.Access = .readOnly,
+        configuration: StoreConfiguration = .init(), checksPages: Bool = false
+    ) throws -> Store {
+        try open(
+            existing: directory.localPath(), access: access, configuration: configuration,
+            checksPages: checksPages)
     }
-}
 
-extension Catalog {
-    /// The catalog of a store's files; nil if they have none.
-    static func stored(_ access: Access, _ databases: Databases) throws -> Catalog? {
-        let bytes = try unsafe Array(MetaName.catalog.utf8).withUnsafeBytes {
-            try unsafe access.get($0, in: databases.meta).map { unsafe Array($0) }
-        }
-        return try bytes.map { try CatalogCoding.decode($0) }
+    package static func open(
+        existing directory: String, access: StoreConfiguration.Access = .readOnly,
+        configuration: StoreConfiguration = .init(), checksPages: Bool = false
+    ) throws -> Store {
+        Store(try .existing(in: directory, access, configuration, checksPages: checksPages))
     }
 }

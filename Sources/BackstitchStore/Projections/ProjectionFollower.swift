@@ -77,6 +77,17 @@ struct ProjectionFollower {
         if case .failed(let failure) = step { throw StoreError.failed(name, failure) }
     }
 
+    /// Removes a view that nothing follows.
+    func remove(_ name: String) async throws {
+        guard store.registered[name] == nil else {
+            throw StoreError(
+                .invalidProjection,
+                "The store was opened with the projection '\(name)'. Open it without, then remove it."
+            )
+        }
+        while try await store.withLogWriter({ try $0.clearProjection(name) }) {}
+    }
+
     // MARK: In the background
 
     /// How long views wait after a commit that they did not see, so that they take in several at once.
@@ -145,5 +156,23 @@ struct ProjectionFollower {
             if state.failure != nil { return retries }
             return state.checkpoint != head || !state.isComplete
         }
+    }
+}
+
+extension LogWriter {
+    /// Deletes the next entries of a view, and its state after the last.
+    ///
+    /// - Returns: whether there are more.
+    fileprivate func clearProjection(_ name: String) throws -> Bool {
+        guard var state = try StoredProjections(reader).state(name) else {
+            throw StoreError.unknown(name)
+        }
+        if try reader.entries(of: state).clear(limit: CatchUpBudget().entries) {
+            try deleteMeta(MetaName.projection(name))
+            return false
+        }
+        state.reset()
+        try put(state, of: name)
+        return true
     }
 }

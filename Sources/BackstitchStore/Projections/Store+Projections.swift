@@ -1,18 +1,11 @@
-import BackstitchCore
 import BackstitchLog
-import LMDB
 
 extension Store {
     /// The status of all stored views, in the order of their names.
     ///
     /// - Throws: `closed`; `damaged` if a state can't be read.
     public func projections() throws -> [ProjectionStatus] {
-        try read { transaction in
-            let head = try transaction.reader.log.head
-            return try StoredProjections(transaction.reader).states().map { name, state in
-                ProjectionStatus(name: name, state, registered: registered[name], head: head)
-            }
-        }
+        try read { try ProjectionStatus.all($0.reader, registered) }
     }
 
     /// Waits until the views of this store's projections have all operations that were there when it
@@ -52,31 +45,7 @@ extension Store {
     /// - Throws: `unknownProjection` if none of that name is stored; `invalidProjection` if this
     ///   store was opened with it, because it would be built again.
     public func removeProjection(named name: String) async throws {
-        guard registered[name] == nil else {
-            throw StoreError(
-                .invalidProjection,
-                "The store was opened with the projection '\(name)'. Open it without, then remove it."
-            )
-        }
-        while try await withLogWriter({ try $0.clearProjection(name) }) {}
-    }
-}
-
-extension LogWriter {
-    /// Deletes the next entries of a view, and its state after the last.
-    ///
-    /// - Returns: whether there are more.
-    fileprivate func clearProjection(_ name: String) throws -> Bool {
-        guard var state = try StoredProjections(reader).state(name) else {
-            throw StoreError.unknown(name)
-        }
-        if try reader.entries(of: state).clear(limit: CatchUpBudget().entries) {
-            try deleteMeta(MetaName.projection(name))
-            return false
-        }
-        state.reset()
-        try put(state, of: name)
-        return true
+        try await ProjectionFollower(store: self).remove(name)
     }
 }
 

@@ -44,14 +44,8 @@ extension Store {
     public func verify(
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
-        try verify(in: VerificationPlace(configuration), progress: progress)
-    }
-
-    /// Checks the log and the tables, as ``verify(progress:)`` does, in a place that was made before.
-    package func verify(
-        in place: VerificationPlace, progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }
-    ) throws -> VerificationReport {
-        try Verification.report(of: self, in: place, progress)
+        try StoreVerification.report(
+            of: self, in: VerificationPlace(configuration), progress: progress)
     }
 }
 
@@ -63,30 +57,30 @@ private struct Verified: Error {
 /// A verification of one moment of a store: the log is checked, it is applied to empty tables in parts of the
 /// records, and what waits to be pushed is counted; all at once, if there are threads for it. Then the tables
 /// are compared.
-private struct Verification {
-    let databases: Databases
-    let registered: RegisteredProjections
+package struct StoreVerification {
+    private let databases: Databases
+    private let registered: RegisteredProjections
     /// Tables for each part of the records.
-    let tables: [EmptyTables]
+    private let tables: [EmptyTables]
 
     /// Fewer operations than these are applied sooner than other threads are woken.
-    static let partedMin = 8_192
+    private static let partedMin = 8_192
     /// The most parts: the worker of each reads the whole log.
-    static let partsMax = 8
+    private static let partsMax = 8
 
-    /// Verifies a store.
+    /// Verifies a store in a place that was made before.
     ///
     /// - Throws: As ``Store/verify(progress:)``.
-    static func report(
+    package static func report(
         of store: Store, in place: VerificationPlace,
-        _ progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
+        progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
         let databases = store.databases
         let operations = try store.read { try $0.reader.access.count(of: databases.log) }
         let threads = store.configuration.readThreads
         do {
             try place.withTables(operations < partedMin ? 1 : min(threads, partsMax)) { tables in
-                let verification = Verification(
+                let verification = StoreVerification(
                     databases: databases, registered: store.registered, tables: tables)
                 let report = try store.read { try verification.run($0.reader, progress) }
                 throw Verified(report: report)

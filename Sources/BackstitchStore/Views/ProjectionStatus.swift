@@ -55,6 +55,16 @@ public struct ProjectionFailure: Hashable, Sendable {
 }
 
 extension ProjectionStatus {
+    /// Those of all stored views, in the order of their names.
+    static func all(
+        _ reader: TableReader, _ registered: RegisteredProjections
+    ) throws -> [ProjectionStatus] {
+        let head = try reader.log.head
+        return try StoredProjections(reader).states().map { name, state in
+            ProjectionStatus(name: name, state, registered: registered[name], head: head)
+        }
+    }
+
     init(
         name: String, _ stored: ProjectionState, registered: RegisteredProjection?, head: UInt64
     ) {

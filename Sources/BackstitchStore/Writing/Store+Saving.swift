@@ -38,9 +38,7 @@ extension Store {
     public func save<Model: Entity>(
         _ model: Model, author: String? = nil, context: String = ""
     ) async throws -> WriteResult<WriteTransaction.SaveOutcome> {
-        try await write(author: author, context: context) { transaction in
-            transaction.result(try transaction.save(model))
-        }
+        try await write(author: author, context: context) { try $0.result($0.save(model)) }
     }
 
     /// Inserts a record, or updates it if it exists, in a transaction of its own, from code that is not
@@ -49,9 +47,7 @@ extension Store {
     public func save<Model: Entity>(
         _ model: Model, author: String? = nil, context: String = ""
     ) throws -> WriteResult<WriteTransaction.SaveOutcome> {
-        try write(author: author, context: context) { transaction in
-            transaction.result(try transaction.save(model))
-        }
+        try write(author: author, context: context) { try $0.result($0.save(model)) }
     }
 
     /// Deletes a record in a transaction of its own, and does to the records that refer to it what
@@ -64,9 +60,7 @@ extension Store {
     public func delete<Model: Entity>(
         _ id: EntityID<Model>, author: String? = nil, context: String = ""
     ) async throws -> WriteResult<Bool> {
-        try await write(author: author, context: context) { transaction in
-            transaction.result(try transaction.delete(id))
-        }
+        try await write(author: author, context: context) { try $0.result($0.delete(id)) }
     }
 
     /// Deletes a record in a transaction of its own, from code that is not asynchronous.
@@ -74,9 +68,7 @@ extension Store {
     public func delete<Model: Entity>(
         _ id: EntityID<Model>, author: String? = nil, context: String = ""
     ) throws -> WriteResult<Bool> {
-        try write(author: author, context: context) { transaction in
-            transaction.result(try transaction.delete(id))
-        }
+        try write(author: author, context: context) { try $0.result($0.delete(id)) }
     }
 }
 

@@ -35,24 +35,20 @@ extension Store {
     ) async throws -> Int {
         try await WriteInParts(store: self, author: author, context: context).run(
             query, recordsMax, progress
-        ) { transaction, key in
-            let binding = try transaction.types.binding(of: Model.self)
-            return try transaction.update(EntityID<Model>(key: key), binding, change)
+        ) { transaction, binding, key in
+            try transaction.update(EntityID<Model>(key: key), binding, change)
         }
     }
 
     /// Deletes each record that a query matches, in parts: each part is a transaction of its own,
     /// and other writes come in between.
     ///
-    /// Everything is as in the update in parts, and each delete applies the delete rules of records
-    /// that refer to it. A record is deleted in one part with all that its rules delete.
+    /// Everything is as in ``update(_:inPartsOf:author:context:progress:set:)``, and so are the parameters;
+    /// each delete applies the delete rules of records that refer to it. A record is deleted in one part
+    /// with all that its rules delete.
     ///
-    /// - Parameters:
-    ///   - recordsMax: The most records of a part; at 40 µs a record, 1,000 of them keep other writes
-    ///     waiting for about 40 ms.
-    ///   - author: What the operations carry as their author; nil takes the configuration's.
-    ///   - context: What the writes are for; each part has it.
-    ///   - progress: Called after each part with the records that are done, and those of the answer.
+    /// - Parameter recordsMax: The most records of a part; at 40 µs a record, 1,000 of them keep other
+    ///   writes waiting for about 40 ms.
     /// - Returns: the number of records of the answer that were deleted; those that went with one of
     ///   the others don't count.
     /// - Throws: as the delete by query of a write; `CancellationError` between two parts.
@@ -63,9 +59,8 @@ extension Store {
     ) async throws -> Int {
         try await WriteInParts(store: self, author: author, context: context).run(
             query, recordsMax, progress
-        ) { transaction, key in
-            try transaction.log.delete(
-                try transaction.types.binding(of: Model.self).number, key)
+        ) { transaction, binding, key in
+            try transaction.log.delete(binding.number, key)
         }
     }
 }
@@ -81,7 +76,8 @@ private struct WriteInParts {
     /// - Returns: how often `body` returned true.
     func run<Model: Entity>(
         _ query: Query<Model>, _ recordsMax: Int, _ progress: (_ done: Int, _ total: Int) -> Void,
-        _ body: @escaping @Sendable (borrowing WriteTransaction, RecordKey) throws -> Bool
+        _ body:
+            @escaping @Sendable (borrowing WriteTransaction, TypeBinding, RecordKey) throws -> Bool
     ) async throws -> Int {
         guard recordsMax > 0 else {
             throw StoreError(
@@ -137,9 +133,10 @@ extension WriteTransaction {
     /// Calls `body` for the records that are there and fit the conditions of a query.
     fileprivate borrowing func forEach<Model: Entity>(
         _ keys: [RecordKey], fitting query: RecordQuery, _ type: Model.Type,
-        _ body: (borrowing WriteTransaction, RecordKey) throws -> Bool
+        _ body: (borrowing WriteTransaction, TypeBinding, RecordKey) throws -> Bool
     ) throws -> Int {
-        let entity = try types.binding(of: type).number
+        let binding = try types.binding(of: type)
+        let entity = binding.number
         let filter = try QueryFilter(query, in: reader.entityBinding(entity))
         let examiner = reader.examiner(of: entity)
         var count = 0
@@ -149,7 +146,7 @@ extension WriteTransaction {
                     try unsafe filter.holds(key: $0, body: row.bodyBytes, on: reader)
                 })
             else { continue }
-            if try body(self, key) { count += 1 }
+            if try body(self, binding, key) { count += 1 }
         }
         return count
     }

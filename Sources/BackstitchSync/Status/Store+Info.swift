@@ -10,19 +10,18 @@ extension Store {
     /// - Complexity: O(*n*) in the entries of views. Records and what waits are counted by the commits;
     ///   if another version of the program wrote last, which does not count, all rows are read.
     public func info() throws -> StoreInfo {
-        let space: StoreInfo.Space
-        do {
-            space = try StoreInfo.Space(environment)
-        } catch {
-            throw StoreError.wrap(error)
-        }
-        return try read { transaction in
-            try StoreInfo(transaction.reader, space, durability: configuration.durability)
-        }
+        try StoreInfo(of: self)
     }
 }
 
 extension StoreInfo {
+    fileprivate init(of store: Store) throws {
+        let space = try StoreError.wrapping { try Space(store.environment) }
+        self = try store.read {
+            try StoreInfo($0.reader, space, durability: store.configuration.durability)
+        }
+    }
+
     fileprivate init(
         _ reader: TableReader, _ space: Space, durability: StoreConfiguration.Durability
     ) throws {

@@ -288,7 +288,7 @@ import Testing
         let (held, free) = (try await add("held"), try await add("free"))
         try await store.save(Picture(id: "p", title: "x", image: held))
         let copyPath = folder.root + "/copy"
-        try store.backup(to: copyPath)
+        try StoreBackup(of: store, to: copyPath).make()
         let copy = try Store(at: copyPath, schema: StoreSchema(Picture.self))
         let reader = try await copy.assets.open(held)
         #expect(try reader.read(at: 0, count: 9) == Data("held".utf8))

@@ -192,7 +192,7 @@ import Testing
     @Test func `a backup and an export have the bytes`() async throws {
         let document = Document(id: "d", title: "One", body: Self.bytes(3_000))
         try await store.save(document)
-        try store.backup(to: folder.root + "/copy")
+        try StoreBackup(of: store, to: folder.root + "/copy").make()
         let copy = try Store(
             at: folder.root + "/copy", schema: StoreSchema(Document.self, Whole.self))
         #expect(try copy.read { try $0.find(Document.ID("d")) } == document)

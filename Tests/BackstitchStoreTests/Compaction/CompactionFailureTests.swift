@@ -46,7 +46,7 @@ import LMDB
             }
             let wasCut: Bool
             do {
-                _ = try await store.compact(through: .max, operationsPerChunk: 3)
+                _ = try await StoreCompaction(store, operationsPerChunk: 3).run(through: .max)
                 wasCut = false
             } catch is Planned {
                 wasCut = true
@@ -55,7 +55,7 @@ import LMDB
             let reopened = try folder.open()
             #expect(try reopened.tableImage() == tables)
             try await reopened.expectConsistent()
-            _ = try await reopened.compact(through: .max, operationsPerChunk: 3)
+            _ = try await StoreCompaction(reopened, operationsPerChunk: 3).run(through: .max)
             #expect(try reopened.kinds() == expected, "after \(crash) commits, cut: \(wasCut)")
             try await reopened.expectConsistent()
             reopened.close()
@@ -67,7 +67,7 @@ import LMDB
     private func compactedImage() async throws -> [String] {
         let store = try await fill()
         defer { store.close() }
-        _ = try await store.compact(through: .max, operationsPerChunk: 3)
+        _ = try await StoreCompaction(store, operationsPerChunk: 3).run(through: .max)
         return try store.kinds()
     }
 

@@ -95,7 +95,8 @@ import Testing
             for _ in 0..<2 {
                 group.addTask {
                     for _ in 0..<4 {
-                        _ = try await store.compact(through: .max, operationsPerChunk: 40)
+                        _ = try await StoreCompaction(store, operationsPerChunk: 40).run(
+                            through: .max)
                     }
                 }
             }

@@ -16,7 +16,7 @@ import Testing
         let tables = try store.tableImage()
         let pushes = try store.pushes()
         let counts = try store.read { try StoreInfo.Outbox($0.reader) }
-        _ = try await store.compact(through: horizon, operationsPerChunk: perChunk)
+        _ = try await StoreCompaction(store, operationsPerChunk: perChunk).run(through: horizon)
         #expect(try store.tableImage() == tables, comment)
         #expect(try store.pushes() == pushes, comment)
         #expect(try store.read { try StoreInfo.Outbox($0.reader) } == counts, comment)
@@ -24,7 +24,7 @@ import Testing
         #expect(try await store.rebuild().isIdentical, comment)
         #expect(try store.tableImage() == tables, comment)
         let image = try store.image()
-        _ = try await store.compact(through: horizon, operationsPerChunk: 1_000)
+        _ = try await StoreCompaction(store, operationsPerChunk: 1_000).run(through: horizon)
         #expect(try store.image() == image, "a second time, \(comment)")
         return compacted
     }

@@ -189,7 +189,7 @@ import Testing
                 store = try Store(at: self.store, schema: SecondVersion.schema)
                 try await store?.prepareIndexes()
             case .repair:
-                _ = try Store.repair(at: self.store, milliseconds: 1)
+                _ = try StoreRepair(self.store).repair(milliseconds: 1)
             default:
                 if let store { try await perform(work, on: store) }
             }
@@ -218,7 +218,7 @@ import Testing
         case .acknowledge: try await CrashRecords.acknowledge(in: store, tag: 1)
         case .compact: try await store.compact(.keepUnsyncedOnly)
         case .rebuild: try await store.rebuild()
-        case .backUp: try store.backup(to: place + "/copy")
+        case .backUp: try StoreBackup(of: store, to: place + "/copy").make()
         case .create, .open, .migrate, .repair:
             Issue.record("\(work) is not done on an open store")
         }
@@ -257,7 +257,7 @@ import Testing
         _ work: Work, _ outcome: Result<Void, any Error>, _ story: String
     ) async throws {
         if work == .repair, case .failure = outcome {
-            _ = try Store.repair(at: store, milliseconds: 2)
+            _ = try StoreRepair(store).repair(milliseconds: 2)
         }
         try await checkStore(at: store, story) { values in
             expect(values, after: work, outcome, story)

@@ -25,7 +25,8 @@ struct DamageSample {
         try await history.run(3)
         try await store.pull("Newer", "n", ["field": .list([.string("kept")])])
         try await history.settle()
-        _ = try await store.compact(through: try store.head / 2, operationsPerChunk: 100)
+        _ = try await StoreCompaction(store, operationsPerChunk: 100).run(
+            through: try store.head / 2)
         older = try StoreFiles(at: folder.store)
         try await store.write { transaction in
             var everything = Everything(id: "large")

@@ -51,7 +51,7 @@ import Testing
         try files.write(to: folder.store)
         let diagnosis: StoreDiagnosis
         do {
-            diagnosis = try Store.diagnose(at: folder.store)
+            diagnosis = try StoreRepair(folder.store).diagnosis()
         } catch {
             Issue.record("\(place): \(error)")
             return
@@ -72,7 +72,7 @@ import Testing
         #expect(diagnosis.remedy != .none, comment)
         if diagnosis.remedy == .backup {
             tally.unrepairable += 1
-            let error = failure { _ = try Store.repair(at: folder.store, milliseconds: 1) }
+            let error = failure { _ = try StoreRepair(folder.store).repair(milliseconds: 1) }
             #expect(error?.code == .damaged, comment)
             tally.reasons[error?.message ?? "", default: 0] += 1
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.root) == ["store"])
@@ -91,12 +91,12 @@ import Testing
         _ diagnosis: StoreDiagnosis, _ place: String
     ) throws {
         let comment = Comment(rawValue: place)
-        let report = try Store.repair(at: folder.store, milliseconds: 1)
+        let report = try StoreRepair(folder.store).repair(milliseconds: 1)
         #expect(report.salvage == diagnosis.salvage, comment)
         let kept = try #require(report.keptAt).path
         let old = try StoreFiles(at: kept)
         #expect(old.data == files.data && old.journal == files.journal, comment)
-        let after = try Store.diagnose(at: folder.store)
+        let after = try StoreRepair(folder.store).diagnosis()
         #expect(after.isHealthy, "\(place): \(after.findings)")
         let store = try Store(at: folder.store, schema: .all, configuration: .quick)
         defer { store.close() }

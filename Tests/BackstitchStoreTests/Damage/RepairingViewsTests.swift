@@ -46,7 +46,7 @@ import Testing
         store.close()
         // An operation in the middle of the log, with its row intact.
         try damage({ $0.log }, [0, 0, 0, 0, 0, 0, 0, 20])
-        let report = try Store.repair(at: folder.store, milliseconds: 5)
+        let report = try StoreRepair(folder.store).repair(milliseconds: 5)
         #expect(report.salvage != nil)
         let repaired = try open()
         defer { repaired.close() }

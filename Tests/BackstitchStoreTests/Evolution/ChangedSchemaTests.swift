@@ -153,7 +153,7 @@ enum ChangedAware {
         }
         // Once they are settled, the next opening marks them.
         let store = try folder.open(StoreSchema(ChangedAware.Card.self))
-        await store.waitForSchemaWork()
+        await BackgroundSchemaWork(store).wait()
         #expect(store.catalog.entities.contains { $0.hasUnexamined == true })
         for name in ["one", "two"] {
             try await store.pull("Card", name, tag: "2", at: 2, ["level": .double(0.5)])
@@ -161,7 +161,7 @@ enum ChangedAware {
         #expect(try store.unreadableRecords() == ["Card": 2])
         store.close()
         let last = try folder.open(StoreSchema(ChangedAware.Card.self))
-        await last.waitForSchemaWork()
+        await BackgroundSchemaWork(last).wait()
         #expect(last.catalog.entities.allSatisfy { $0.hasUnexamined == nil })
         try expect(["fits", "none"], last)
     }

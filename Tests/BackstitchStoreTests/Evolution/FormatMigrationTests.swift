@@ -96,7 +96,7 @@ import Threading
         #expect(try store.verify().problems == [])
         #expect(try await store.rebuild().isIdentical)
         store.close()
-        #expect(try Store.diagnose(at: folder.store).remedy == .none)
+        #expect(try StoreRepair(folder.store).diagnosis().remedy == .none)
         // What is read is not migrated again.
         let again = try Store.open(existing: folder.store, configuration: configuration)
         #expect(try again.info().formatVersion == 2)
@@ -139,8 +139,8 @@ import Threading
         #expect(try folder.data() == data)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.root) == ["store"])
         // A repair makes a store of the present format.
-        #expect(try Store.diagnose(at: folder.store).remedy == .rebuild)
-        _ = try Store.repair(at: folder.store, milliseconds: 1)
+        #expect(try StoreRepair(folder.store).diagnosis().remedy == .rebuild)
+        _ = try StoreRepair(folder.store).repair(milliseconds: 1)
         let store = try folder.open(.format)
         #expect(try store.verify().problems == [])
         #expect(store.catalog.formatVersion == 2)
@@ -155,8 +155,8 @@ import Threading
             }
             try TableKey.withSequence(last) { _ = try access.delete($0, in: databases.log) }
         }
-        #expect(try Store.diagnose(at: folder.store).remedy == .salvage)
-        _ = try Store.repair(at: folder.store, milliseconds: 1)
+        #expect(try StoreRepair(folder.store).diagnosis().remedy == .salvage)
+        _ = try StoreRepair(folder.store).repair(milliseconds: 1)
         let store = try folder.open(.format)
         #expect(try store.verify().problems == [])
         let thing = try store.read { try $0.find(FormatThing.self, "full") }
@@ -164,10 +164,10 @@ import Threading
     }
 
     @Test func `a doctor finds nothing wrong, and says that it is to be opened`() throws {
-        let diagnosis = try Store.diagnose(at: folder.store)
+        let diagnosis = try StoreRepair(folder.store).diagnosis()
         #expect(diagnosis.isHealthy && diagnosis.remedy == .opening)
         #expect(diagnosis.rows > 0)
-        #expect(try Store.repair(at: folder.store, milliseconds: 1).diagnosis.remedy == .none)
+        #expect(try StoreRepair(folder.store).repair(milliseconds: 1).diagnosis.remedy == .none)
         #expect(try Store.open(existing: folder.store).catalog.formatVersion == 2)
     }
 

@@ -99,7 +99,8 @@ import Testing
         let store = history.store
         if seed % 3 == 0 {
             try await history.settle()
-            _ = try await store.compact(through: try store.head / 3, operationsPerChunk: 20)
+            _ = try await StoreCompaction(store, operationsPerChunk: 20).run(
+                through: try store.head / 3)
         }
         let oldest = try store.read { try LogBounds($0.reader).compaction.through }
         var random = SeededGenerator(seed: seed)
@@ -126,7 +127,7 @@ import Testing
         try await history.run(5)
         try await history.settle()
         let store = history.store
-        _ = try await store.compact(through: 20, operationsPerChunk: 100)
+        _ = try await StoreCompaction(store, operationsPerChunk: 100).run(through: 20)
         let oldest = try store.read { try LogBounds($0.reader).compaction.through }
         let error = failure { try store.read(at: oldest - 1) { _ in } }
         #expect(error?.code == .notInLog)

@@ -76,7 +76,7 @@ import Testing
         let plain = try folder.open()
         try await edit(plain, 5..<15)
         let head = try plain.head
-        _ = try await plain.compact(through: head, operationsPerChunk: perChunk)
+        _ = try await StoreCompaction(plain, operationsPerChunk: perChunk).run(through: head)
         #expect(try plain.projections().first?.checkpoint == 0)
         plain.close()
         let again = try folder.open(configuration: .projecting(mirror))
@@ -160,7 +160,8 @@ import Testing
             try await history.run(4)
             try await history.settle()
             let horizon = UInt64.random(in: 1...(try history.store.head), using: &random)
-            _ = try await history.store.compact(through: horizon, operationsPerChunk: 7)
+            _ = try await StoreCompaction(history.store, operationsPerChunk: 7).run(
+                through: horizon)
             try history.store.expect(mirror, "seed \(seed)")
             if seed % 2 == 0 { try await history.store.rebuildProjection(named: "mirror") }
         }
