@@ -26,13 +26,7 @@ extension EnvironmentCore {
 
     private func outcomeUnknown(_ status: Int32) -> LMDBError {
         gate.panic()
-        let reason = String(cString: mdb_strerror(status))
-        return LMDBError(
-            .io,
-            """
-            A commit failed and may or may not be on disk: \(reason). Check the disk, close the \
-            environment, open it again, and look whether the commit is there.
-            """, underlying: status)
+        return .outcomeUnknown(String(cString: mdb_strerror(status)), underlying: status)
     }
 
     /// Whether LMDB refuses to go on, as it does after it couldn't write the meta page; or may.
@@ -40,5 +34,17 @@ extension EnvironmentCore {
         let (transaction, status) = beginSnapshot()
         if let transaction { mdb_txn_abort(transaction) }
         return status != MDB_SUCCESS && status != MDB_MAP_RESIZED
+    }
+}
+
+extension LMDBError {
+    /// A commit of which nobody knows before the file is read again.
+    static func outcomeUnknown(_ reason: String, underlying: Int32) -> LMDBError {
+        LMDBError(
+            .io,
+            """
+            A commit failed and may or may not be on disk: \(reason). Check the disk, close the \
+            environment, open it again, and look whether the commit is there.
+            """, underlying: underlying)
     }
 }

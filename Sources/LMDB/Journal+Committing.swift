@@ -62,7 +62,12 @@ extension Journal {
         let hash = JournalRecord.seal(
             record, changeBytes: draft.count, number: number,
             previous: overlay.pointee.link.chain, id: file.id)
-        try limitWaiting(overlay.pointee)
+        // Each key that waits may cost a page in memory when it is applied.
+        if overlay.pointee.entryCount > limits.entriesMax,
+            monitor.inside({ known != nil && !lacksSpace })
+        {
+            try apply()
+        }
         guard var place = try place(for: space, behind: overlay.pointee) else { return false }
         try syncStates(of: overlay.pointee)
         words.isCommitting = true
@@ -89,14 +94,6 @@ extension Journal {
             throw LMDBError(status: status, "sync the data file")
         }
         words.raiseApplied(to: overlay.top)
-    }
-
-    /// Applies what waits if it is too much together with a record's changes.
-    private func limitWaiting(_ overlay: Overlay) throws(LMDBError) {
-        guard overlay.entryCount > limits.entriesMax,
-            monitor.inside({ known != nil && !lacksSpace })
-        else { return }
-        try apply()
     }
 
     /// Where a record goes. Applies what waits if the other half is still needed.
@@ -135,13 +132,7 @@ extension Journal {
             return LMDBError(errno: reason, "write", path: file.path)
         }
         gate.panic()
-        return LMDBError(
-            .io,
-            """
-            A commit failed and may or may not be on disk: \(String(cString: strerror(reason))). \
-            Check the disk, close the environment, open it again, and look whether the commit is \
-            there.
-            """, underlying: reason)
+        return .outcomeUnknown(String(cString: strerror(reason)), underlying: reason)
     }
 }
 

@@ -33,7 +33,7 @@ import time
 
 PATIENCE = 60
 PAGE = 4096
-HALF = 2 << 20
+HALF = 4 << 20
 RECORDS = 2 * PAGE
 WHOLE = RECORDS + 2 * HALF
 MASK = (1 << 64) - 1
