@@ -60,8 +60,8 @@ final class EngineTroubles {
             held.callEnded()
             return outcome
         }
-        guard await held.arrival() else {
-            // There was no such request; a later one goes through.
+        guard await held.arrival(), devices[index].engine === device.engine else {
+            // There was no such request, or the device started again before; a later one goes through.
             held.open()
             return try await routine.endExchange(of: device, await call.value)
         }
