@@ -38,7 +38,7 @@ extension EnvironmentCore {
 }
 
 extension LMDBError {
-    /// A commit of which nobody knows before the file is read again.
+    /// A commit failed, and only reading the file again shows whether it is there.
     static func outcomeUnknown(_ reason: String, underlying: Int32) -> LMDBError {
         LMDBError(
             .io,

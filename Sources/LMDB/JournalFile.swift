@@ -263,7 +263,7 @@ extension JournalFile {
         return bytes.withUnsafeBytes { JournalRecord.Head($0) }
     }
 
-    /// Reads the record with a head; `nil` if there is none that is whole.
+    /// Reads the record that begins with a head; `nil` if it is not whole.
     private func read(
         _ head: JournalRecord.Head, at place: JournalPlace,
         into room: (_ byteCount: Int) -> UnsafeMutableRawBufferPointer

@@ -77,7 +77,7 @@ final class CurlConnections: Sendable {
 /// A handle of libcurl with its connections.
 ///
 /// Unchecked because libcurl's pointer is not `Sendable`: one thread at a time takes it out of the pool and uses it.
-@safe final class CurlHandle: @unchecked Sendable {
+@safe final class CurlHandle: @unchecked Sendable {  // One thread at a time has it out of the pool.
     let pointer: UnsafeMutableRawPointer
 
     /// nil if there is no memory.

@@ -68,7 +68,7 @@ struct StoreOpening {
 }
 
 extension OpenFiles {
-    /// Opens the files of a store that exists, without a schema; changes nothing if they are none of a store.
+    /// Opens the files of an existing store, without a schema. A folder that is no store stays as it is.
     static func existing(
         in directory: String, _ access: StoreConfiguration.Access,
         _ configuration: StoreConfiguration, checksPages: Bool

@@ -2,7 +2,7 @@ import CCurl
 import Foundation
 
 /// One request on its way. Only the client's thread touches it once it was given to that.
-@safe final class CurlCall: @unchecked Sendable {
+@safe final class CurlCall: @unchecked Sendable {  // Only the client's thread touches it.
     /// The most bytes of a reply.
     static let replyBytesMax = 64 << 20
     /// A transfer that is slower than this many bytes a second for half of its time is ended.

@@ -11,7 +11,7 @@ final class CurlClient: HTTPClient {
     private static let sleepMilliseconds: Int32 = 1_000
 
     /// What the thread is told.
-    @safe private final class Mailbox: @unchecked Sendable {
+    @safe private final class Mailbox: @unchecked Sendable {  // A lock guards what changes.
         // The lock guards the state; `curl_multi_wakeup` may be called from any thread.
         struct State {
             var calls: [CurlCall] = []
