@@ -27,7 +27,7 @@ extension Journal {
         // A relaxed commit may be lost until the next sync.
         if isDurable { words.raiseApplied(to: number) }
         monitor.enter()
-        lacksSpace = false
+        (lacksSpace, applied) = (false, number)
         known?.prune(through: number)
         if known?.isEmpty == true { known = nil }
         monitor.leave()

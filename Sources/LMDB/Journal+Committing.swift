@@ -63,11 +63,8 @@ extension Journal {
             record, changeBytes: draft.count, number: number,
             previous: overlay.pointee.link.chain, id: file.id)
         // Each key that waits may cost a page in memory when it is applied.
-        if overlay.pointee.entryCount > limits.entriesMax,
-            monitor.inside({ known != nil && !lacksSpace })
-        {
-            try apply()
-        }
+        let isTooMuch = overlay.pointee.entryCount > limits.entriesMax
+        if isTooMuch, monitor.inside({ known != nil && !lacksSpace }) { try apply() }
         guard var place = try place(for: space, behind: overlay.pointee) else { return false }
         try syncStates(of: overlay.pointee)
         words.isCommitting = true
@@ -119,7 +116,7 @@ extension Journal {
         var overlay = overlay
         monitor.enter()
         // What was applied meanwhile is left out.
-        overlay.prune(through: min(max(known?.base ?? 0, words.applied), overlay.top))
+        overlay.prune(through: min(max(known?.base ?? 0, applied), overlay.top))
         known = overlay
         words.tail = overlay.top
         monitor.leave()

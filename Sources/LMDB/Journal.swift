@@ -41,7 +41,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let monitor = Monitor()
     /// The records that wait, as far as this process knows them; `nil` if it knows of none.
     var known: Overlay?
-    /// Behind the monitor.
+    /// What was applied here last. Behind the monitor, like the end.
+    var applied: UInt64 = 0
     var end = JournalEnd()
     /// Where records are read to; behind the monitor.
     var readBlock: JournalBlock?

@@ -379,6 +379,19 @@ import XXHash
         #expect(try whole.entries()["a"]?.count == count)
     }
 
+    @Test func `commits go on where the words say that more is applied than there is`() throws {
+        let original = try fixture.openJournaled(patient)
+        for number in 0..<9 { try original.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        let file = try FileHandle(forUpdating: URL(filePath: path + "/journal"))
+        try file.seek(toOffset: 4_096 + 24)
+        try file.write(contentsOf: Data(repeating: 255, count: 8))
+        try file.close()
+        let environment = try fixture.openJournaled(patient, at: path)
+        for number in 0..<9 { try environment.save(["again \(number)": "a"]) }
+        #expect(try environment.entries().count == 18)
+    }
+
     /// Makes a journal one of those that earlier versions wrote.
     private static func makeOlder(_ path: String) throws {
         let url = URL(filePath: path)
