@@ -23,15 +23,19 @@ package struct Access {
     @usableFromInline let namedCount: UInt32
     /// What a snapshot is of; `nil` of other transactions.
     @usableFromInline let core: Unmanaged<EnvironmentCore>?
+    /// Where keys of a snapshot are looked up without LMDB; `nil` if they are not.
+    @usableFromInline let trees: UnsafeMutablePointer<SnapshotTrees>?
 
     @inlinable
     init(
         _ transaction: OpaquePointer, state: UnsafeMutablePointer<WriteState>? = nil,
         overlay: UnsafeMutablePointer<Overlay>? = nil, number: UInt64 = 0,
         interruption: ReadInterruption? = nil, memberCount: UInt32 = 0, namedCount: UInt32 = 0,
-        core: Unmanaged<EnvironmentCore>? = nil
+        core: Unmanaged<EnvironmentCore>? = nil,
+        trees: UnsafeMutablePointer<SnapshotTrees>? = nil
     ) {
         self.core = core
+        self.trees = trees
         self.memberCount = memberCount
         self.namedCount = namedCount
         self.interruption = interruption.map { Unmanaged.passUnretained($0) }
@@ -47,7 +51,7 @@ package struct Access {
         self.init(
             slot.pointee.transaction, overlay: slot.pointee.overlay, number: slot.pointee.number,
             interruption: interruption, memberCount: slot.pointee.memberCount,
-            namedCount: slot.pointee.namedCount, core: slot.pointee.core)
+            namedCount: slot.pointee.namedCount, core: slot.pointee.core, trees: slot.pointee.trees)
     }
 
     /// The number of the commit whose state the transaction began with: each has a greater one than
@@ -79,6 +83,7 @@ package struct Access {
             case .value(let bytes): return bytes
             }
         }
+        if let found = trees?.pointee.find(key, in: database, transaction) { return found }
         var value = MDB_val()
         let status = mdb_get(transaction, database.handle, &name, &value)
         if status == MDB_SUCCESS {

@@ -65,7 +65,7 @@ extension EnvironmentCore {
                 status = mdb_txn_renew(slot.pointee.transaction)
             } else {
                 let begun = beginSnapshot()
-                (slot, status) = (begun.0.map { gate.adopt($0) }, begun.1)
+                (slot, status) = (begun.0.map { gate.adopt($0, of: self) }, begun.1)
             }
             if status == MDB_SUCCESS, let slot {
                 slot.pointee.core = .passUnretained(self)

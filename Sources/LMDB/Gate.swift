@@ -50,8 +50,12 @@ extension Gate {
     }
 
     /// Makes a begun transaction a slot of the calling thread.
-    func adopt(_ transaction: OpaquePointer) -> UnsafeMutablePointer<ReaderSlot> {
+    func adopt(
+        _ transaction: OpaquePointer, of core: EnvironmentCore
+    ) -> UnsafeMutablePointer<ReaderSlot> {
         let slot = ReaderSlot.make(transaction)
+        slot.pointee.trees = .allocate(capacity: 1)
+        slot.pointee.trees?.initialize(to: SnapshotTrees(of: core))
         slot.pointee.thread = UInt(pthread_self())
         monitor.enter()
         slots.append(slot)
@@ -159,6 +163,10 @@ extension Gate {
             monitor.broadcast()
             monitor.leave()
         }
+        // The map may be in another place from now on.
+        monitor.enter()
+        for slot in slots { slot.pointee.trees?.pointee.forget() }
+        monitor.leave()
         try body()
     }
 

@@ -12,6 +12,8 @@ struct ReaderSlot {
     /// The members of the family that the snapshot has, and how many databases the options name.
     @usableFromInline var memberCount: UInt32 = 0
     @usableFromInline var namedCount: UInt32 = 0
+    /// Where keys are looked up without LMDB; `nil` if they are not.
+    @usableFromInline var trees: UnsafeMutablePointer<SnapshotTrees>?
     /// The position of the snapshot that the transaction had when it was looked at last.
     var position = JournalPosition(number: 0, journal: 0)
     /// The last commit in that snapshot.
@@ -34,6 +36,8 @@ struct ReaderSlot {
     /// Frees a slot whose transaction has ended.
     static func free(_ slot: UnsafeMutablePointer<ReaderSlot>) {
         slot.pointee.setOverlay(nil)
+        slot.pointee.trees?.deinitialize(count: 1)
+        slot.pointee.trees?.deallocate()
         slot.deinitialize(count: 1)
         slot.deallocate()
     }

@@ -1,21 +1,25 @@
 import Foundation
 
-/// Calculates one aggregate from one row after another.
-final class Accumulator {
+/// How one aggregate is calculated from one row after another.
+struct Accumulator {
+    /// What came of some rows.
+    struct State {
+        fileprivate var count = 0
+        fileprivate var integers: Int128 = 0
+        /// The sum of finite doubles; nil before the first.
+        fileprivate var doubles: ExactSum?
+        /// The sum of infinities and NaNs; zero while only finite doubles came.
+        fileprivate var nonfinite = 0.0
+        fileprivate var decimals = Decimal(0)
+        fileprivate var bestKey: [UInt8] = []
+        fileprivate var best = RecordValue.null
+    }
+
     private let function: RecordQuery.Aggregate.Function
     private let attribute: AttributeBinding?
     /// For sums of whole numbers, what is particular to their type.
     private let integerTraits: (any IntegerTraits.Type)?
     private let readsInt64: Bool
-    private var count = 0
-    private var integers: Int128 = 0
-    /// The sum of finite doubles; nil before the first.
-    private var doubles: ExactSum?
-    /// The sum of infinities and NaNs; zero while only finite doubles came.
-    private var nonfinite = 0.0
-    private var decimals = Decimal(0)
-    private var bestKey = ByteBuffer(capacity: 32)
-    private var best = RecordValue.null
 
     init(_ aggregate: RecordQuery.Aggregate, in entity: EntityBinding) throws {
         function = aggregate.function
@@ -40,107 +44,112 @@ final class Accumulator {
     /// Takes a row in.
     ///
     /// - Parameter scratch: A buffer that may be overwritten.
-    func add(_ fields: PackedFields?, scratch: inout ByteBuffer) throws {
+    func add(
+        _ fields: PackedFields, to state: inout State, scratch: inout ByteBuffer
+    ) throws {
         guard let attribute else {
-            count += 1
+            state.count += 1
             return
         }
-        guard let fields else { preconditionFailure("An aggregate of an attribute needs rows.") }
-        let stored = try fields.value(of: attribute.field)
         switch function {
         case .count:
-            if try attribute.value(of: fields) != .null { count += 1 }
+            if try attribute.value(of: fields) != .null { state.count += 1 }
         case .sum, .average:
-            if let stored, let number = stored.storedInt64, readsInt64 {
-                integers += Int128(number)
-                count += 1
+            if readsInt64, let number = try fields.value(of: attribute.field)?.storedInt64 {
+                state.integers += Int128(number)
+                state.count += 1
             } else {
-                try add(attribute.value(of: fields), attribute)
+                try add(attribute.value(of: fields), attribute, to: &state)
             }
         case .minimum, .maximum:
             scratch.removeAll()
             try attribute.appendKey(of: fields, to: &scratch, textBytesMax: .max)
             guard unsafe scratch.bytes[0] != OrderedKey.null else { return }
-            let order = unsafe count == 0 ? 0 : scratch.bytes.order(bestKey.bytes)
-            count += 1
-            guard count == 1 || (function == .minimum ? order < 0 : order > 0) else { return }
-            bestKey.removeAll()
-            unsafe bestKey.append(scratch.bytes)
-            best = try attribute.value(of: fields)
+            state.count += 1
+            guard unsafe isBetter(scratch.bytes, than: state) else { return }
+            state.bestKey = scratch.array
+            state.best = try attribute.value(of: fields)
         }
     }
 
-    private func add(_ value: RecordValue, _ attribute: AttributeBinding) throws {
+    /// Whether a key comes before the best one, or behind it for a maximum. An empty key is that of no value.
+    private func isBetter(_ key: UnsafeRawBufferPointer, than state: State) -> Bool {
+        if state.bestKey.isEmpty { return true }
+        let order = unsafe key.order(state.bestKey)
+        return function == .minimum ? order < 0 : order > 0
+    }
+
+    private func add(
+        _ value: RecordValue, _ attribute: AttributeBinding, to state: inout State
+    ) throws {
         switch value {
         case .double(let number):
             if number.isFinite {
-                doubles = doubles ?? ExactSum()
-                doubles?.add(number)
+                state.doubles = state.doubles ?? ExactSum()
+                state.doubles?.add(number)
             } else {
-                nonfinite += number
+                state.nonfinite += number
             }
         case .decimal(var number):
             var sum = Decimal()
-            let failure = unsafe NSDecimalAdd(&sum, &decimals, &number, .plain)
+            let failure = unsafe NSDecimalAdd(&sum, &state.decimals, &number, .plain)
             guard failure == .noError else { throw Self.inexact(attribute) }
-            decimals = sum
+            state.decimals = sum
         default:
             guard let number = integerTraits?.content(of: value) else { return }
-            integers += Int128(number)
+            state.integers += Int128(number)
         }
-        count += 1
+        state.count += 1
     }
 
-    /// Whether rows may be taken in by several of these, which are added up afterwards. A sum of decimals may
+    /// Whether rows may be taken in by several states, which are added up afterwards. A sum of decimals may
     /// have too many digits after some rows only, and says so as it comes to them.
     var isDivisible: Bool {
         (function != .sum && function != .average) || attribute?.type != .decimal
     }
 
-    /// Adds the results of another one, whose rows come after its own.
-    func add(_ later: Accumulator) {
-        integers += later.integers
-        nonfinite += later.nonfinite
+    /// Adds what came of rows that come after those of the other state.
+    func add(_ later: State, to state: inout State) {
+        state.integers += later.integers
+        state.nonfinite += later.nonfinite
         if let sum = later.doubles {
-            doubles?.add(sum)
-            doubles = doubles ?? sum
+            state.doubles?.add(sum)
+            state.doubles = state.doubles ?? sum
         }
-        if later.count > 0, function == .minimum || function == .maximum {
-            let order = unsafe count == 0 ? 0 : later.bestKey.bytes.order(bestKey.bytes)
-            if count == 0 || (function == .minimum ? order < 0 : order > 0) {
-                bestKey.removeAll()
-                unsafe bestKey.append(later.bestKey.bytes)
-                best = later.best
-            }
-        }
-        count += later.count
+        state.count += later.count
+        guard !later.bestKey.isEmpty,
+            unsafe later.bestKey.withUnsafeBytes({ unsafe isBetter($0, than: state) })
+        else { return }
+        state.bestKey = later.bestKey
+        state.best = later.best
     }
 
     /// What was calculated.
     ///
     /// - Throws: ``QueryError`` with code `arithmeticOverflow` if a sum leaves its type.
-    func result() throws -> RecordValue {
+    func result(of state: State) throws -> RecordValue {
         switch function {
-        case .count: return .int64(Int64(count))
-        case .minimum, .maximum: return best
-        case .sum: return try sum()
+        case .count: return .int64(Int64(state.count))
+        case .minimum, .maximum: return state.best
+        case .sum: return try sum(of: state)
         case .average:
-            guard count > 0, let attribute else { return .null }
+            guard state.count > 0, let attribute else { return .null }
             switch attribute.type {
-            case .decimal: return .decimal(decimals / Decimal(count))
-            case .float, .double: return .double(doublesSum / Double(count))
-            default: return integerTraits?.mean(ofSum: integers, count: count) ?? .null
+            case .decimal: return .decimal(state.decimals / Decimal(state.count))
+            case .float, .double: return .double(state.doublesSum / Double(state.count))
+            default:
+                return integerTraits?.mean(ofSum: state.integers, count: state.count) ?? .null
             }
         }
     }
 
-    private func sum() throws -> RecordValue {
+    private func sum(of state: State) throws -> RecordValue {
         guard let attribute else { return .null }
         switch attribute.type {
-        case .decimal: return .decimal(decimals)
-        case .float, .double: return .double(doublesSum)
+        case .decimal: return .decimal(state.decimals)
+        case .float, .double: return .double(state.doublesSum)
         default:
-            guard let sum = Int64(exactly: integers) else {
+            guard let sum = Int64(exactly: state.integers) else {
                 throw QueryError(
                     .arithmeticOverflow,
                     "The sum of \(attribute.name) leaves the range of 64 bits. Ask for the "
@@ -150,15 +159,17 @@ final class Accumulator {
         }
     }
 
-    /// Rounded once, so that it is the same in whatever order rows were added.
-    private var doublesSum: Double { nonfinite == 0 ? doubles?.double ?? 0 : nonfinite }
-
     private static func inexact(_ attribute: AttributeBinding) -> QueryError {
         QueryError(
             .arithmeticOverflow,
             "The sum of \(attribute.name) needs more than the 38 digits of a Decimal. Sum up parts "
                 + "of the records.")
     }
+}
+
+extension Accumulator.State {
+    /// Rounded once, so that it is the same in whatever order rows were added.
+    fileprivate var doublesSum: Double { nonfinite == 0 ? doubles?.double ?? 0 : nonfinite }
 }
 
 extension AttributeBinding {

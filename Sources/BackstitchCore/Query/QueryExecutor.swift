@@ -78,7 +78,14 @@ package enum QueryExecutor {
             }
             var buffer = SortBuffer(countMax: plan.stop, after: plan.position?.ordered)
             try collect(plan, context, on: source, into: &buffer)
-            _ = try unsafe buffer.visitSorted { key in try unsafe window.pass(key, nil, visit) }
+            // What the offset skips is not read.
+            let readsAll = needsBody && plan.offset == 0
+            _ = try unsafe buffer.visitSorted(
+                ahead: { count, key in
+                    guard readsAll, count > 1 else { return }
+                    unsafe source.prefetchRows(of: plan.entity.number, count: count, key: key)
+                }
+            ) { key in try unsafe window.pass(key, nil, visit) }
         case .groups:
             try unsafe grouped(plan, context, on: source, needsBody: needsBody) { key, body in
                 try unsafe window.pass(key, body, visit)

@@ -66,9 +66,10 @@ extension QueryPlan {
         let parts = try parts(on: source)
         guard !parts.isEmpty else { return false }
         let groupings = Results<Grouping>(count: parts.count)
+        // It has no rows yet.
         let empty = grouping
         let ran = try source.alongside(count: parts.count) { part, source in
-            var grouping = try empty.emptied()
+            var grouping = empty
             var scratch = ByteBuffer()
             try unsafe QueryExecutor.matches(self, in: parts[part], on: source, needsBody: true) {
                 _, _, body in

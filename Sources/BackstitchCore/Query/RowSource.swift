@@ -51,6 +51,11 @@ package protocol RowSource: ~Copyable {
         _ body: (_ body: UnsafeRawBufferPointer) throws -> Bool
     ) throws -> Bool?
 
+    /// Has the processor fetch rows that are read next, each by its stored record key. An answer is the same
+    /// without.
+    borrowing func prefetchRows(
+        of entity: EntityNumber, count: Int, key: (_ place: Int) -> UnsafeRawBufferPointer)
+
     /// What one run of a query reads of other rows than those that it looks at.
     borrowing func makeContext() -> RowContext
 
@@ -75,6 +80,9 @@ extension RowSource where Self: ~Copyable {
     package var footprint: ReadFootprint? { nil }
     package func rowCount(of entity: EntityNumber) throws -> Int? { nil }
     package func rowParts(of entity: EntityNumber) throws -> [KeyRange] { [] }
+    package func prefetchRows(
+        of entity: EntityNumber, count: Int, key: (Int) -> UnsafeRawBufferPointer
+    ) {}
     package func alongside(
         count: Int, _ body: (Int, borrowing Self) throws -> Void
     ) throws -> Bool { false }

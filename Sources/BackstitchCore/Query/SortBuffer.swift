@@ -98,15 +98,27 @@ struct SortBuffer: ~Copyable {
 
     /// Calls `visit` with each record key in order, until it returns false.
     ///
+    /// - Parameter ahead: Gets the number of keys that are visited next, and each by its place.
     /// - Returns: false if `visit` did.
-    mutating func visitSorted(_ visit: (UnsafeRawBufferPointer) throws -> Bool) throws -> Bool {
+    mutating func visitSorted(
+        ahead: (_ count: Int, _ key: (Int) -> UnsafeRawBufferPointer) -> Void = { _, _ in },
+        _ visit: (UnsafeRawBufferPointer) throws -> Bool
+    ) throws -> Bool {
         sort()
         let bytes = unsafe data.bytes
-        for entry in entries {
-            if try unsafe !visit(bytes.part(entry.keyStart..<entry.end)) { return false }
+        func key(_ index: Int) -> UnsafeRawBufferPointer {
+            unsafe bytes.part(entries[index].keyStart..<entries[index].end)
+        }
+        for index in entries.indices {
+            if index % Self.aheadCount == 0 {
+                unsafe ahead(min(Self.aheadCount, entries.count - index)) { unsafe key(index + $0) }
+            }
+            if try unsafe !visit(key(index)) { return false }
         }
         return true
     }
+
+    private static let aheadCount = 16
 
     /// A buffer whose entries are in order, and how far they were visited.
     final class Sorted {

@@ -81,7 +81,7 @@ package struct OutboxCounter {
         }
         guard key.count >= TableKey.rowPrefixByteCount, let row = unsafe RowView(value),
             unsafe row.isIntact(at: key)
-        else { throw TableReader.damagedRow }
+        else { throw StoreError.damagedRow }
         let entity = unsafe TableKey.entity(of: key)
         tally.add(1, rowWith: row.flags, of: entity)
         guard row.isDirty else { return 1 }

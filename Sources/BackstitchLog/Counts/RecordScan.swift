@@ -90,7 +90,7 @@ package struct RecordScan: StoredRecords {
     package func countUnreadable(_ entity: EntityNumber) throws -> Int {
         if reader.examiner(of: entity) != nil { return try examine(entity).unreadable }
         var count = 0
-        try reader.visitUnreadableMarks(of: entity) {
+        try UnreadableMarks(reader: reader, entity: entity).visit {
             count += 1
             return true
         }

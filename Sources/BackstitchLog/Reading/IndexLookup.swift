@@ -41,18 +41,16 @@ package struct IndexLookup {
                 textBytesMax: textBytesMax)
         else { return false }
         let examiner = reader.examiner(of: entity)
-        try reader.access.withCursor(in: reader.databases.tables) { cursor in
-            var isThere = try unsafe cursor.seek(atOrAfter: bytes)
-            while isThere, unsafe cursor.key.begins(with: bytes) {
-                let key = unsafe cursor.key.part(bytes.count..<cursor.key.count)
-                guard unsafe !key.isEmpty else { throw TableReader.damagedIndex }
-                if let row = try unsafe reader.row(entity, keyBytes: key),
-                    try reader.isReadable(row, by: examiner)
-                {
-                    guard try unsafe visit(key, row.bodyBytes) else { return }
-                }
-                isThere = try cursor.next()
-            }
+        _ = try unsafe StoredEntries.visit(
+            reader.access, in: reader.databases.tables, from: bytes, to: nil, reversed: false
+        ) { entry, _ in
+            guard unsafe entry.begins(with: bytes) else { return false }
+            let key = unsafe entry.part(bytes.count..<entry.count)
+            guard unsafe !key.isEmpty else { throw StoreError.damagedIndex }
+            guard let row = try unsafe reader.row(entity, keyBytes: key),
+                try reader.isReadable(row, by: examiner)
+            else { return true }
+            return try unsafe visit(key, row.bodyBytes)
         }
         return true
     }

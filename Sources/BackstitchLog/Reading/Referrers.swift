@@ -44,8 +44,11 @@ package struct Referrers {
 
     /// Visits the stored keys of the records whose reference may point to the target, from a stored
     /// key on.
+    ///
+    /// - Parameter readsRows: Whether the rows are read as well.
     package func visit(
-        from start: [UInt8] = [], _ visit: (UnsafeRawBufferPointer) throws -> Bool
+        from start: [UInt8] = [], readsRows: Bool = false,
+        _ visit: (UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var prefix = ByteBuffer(capacity: 300)
         TableKey.appendIndexPrefix(TableKey.inverses, entity, field, to: &prefix)
@@ -54,7 +57,15 @@ package struct Referrers {
         var first = ByteBuffer(capacity: 512)
         unsafe first.append(prefix.bytes)
         first.append(start)
-        try unsafe reader.visit(prefix: prefix.bytes, from: first.bytes) { key, _ in
+        func prefetch(number: Int, _ key: (Int) -> UnsafeRawBufferPointer) {
+            unsafe reader.prefetchRows(of: entity, count: number) {
+                let key = unsafe key($0)
+                return unsafe key.part(min(count, key.count)..<key.count)
+            }
+        }
+        try unsafe reader.visit(
+            prefix: prefix.bytes, from: first.bytes, ahead: readsRows ? prefetch : nil
+        ) { key, _ in
             try unsafe visit(key.part(count..<key.count))
         }
     }

@@ -6,17 +6,22 @@ struct StoredEntries {
     let access: Access
     let database: Database
 
+    /// Gets the number of keys that are visited next, and each by its place.
+    typealias Ahead = (_ count: Int, _ key: (Int) -> UnsafeRawBufferPointer) -> Void
     typealias Visit = (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
 
     /// Visits the entries from a key up to but without another, either way round, until the closure
     /// returns false. The two are of the same table.
+    ///
+    /// - Parameter ahead: May be told the keys of entries that are visited next, if they are not rows.
     func visit(
         from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer, reversed: Bool,
-        _ visit: Visit
+        ahead: Ahead? = nil, _ visit: Visit
     ) throws {
         guard unsafe first.first == TableKey.rows else {
             _ = try unsafe Self.visit(
-                access, in: database, from: first, to: end, reversed: reversed, visit)
+                access, in: database, from: first, to: end, reversed: reversed,
+                ahead: ahead, visit)
             return
         }
         let entities = access.entitiesWithRows
@@ -68,9 +73,15 @@ struct StoredEntries {
     static func visit(
         _ access: Access, in database: Database, from first: UnsafeRawBufferPointer,
         to end: UnsafeRawBufferPointer?, reversed: Bool, readsAhead: Bool = false,
-        _ visit: Visit
+        ahead: Ahead? = nil, _ visit: Visit
     ) throws -> Bool {
         if unsafe end?.isEmpty == true { return true }
+        if !reversed,
+            let goesOn = try unsafe access.walk(
+                in: database, from: first, to: end, ahead: ahead, visit)
+        {
+            return goesOn
+        }
         return try access.withCursor(in: database) { cursor in
             guard reversed else {
                 var isThere =

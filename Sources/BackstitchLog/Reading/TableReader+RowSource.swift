@@ -12,7 +12,7 @@ extension TableReader: RowSource {
         try unsafe visitRowEntries(
             of: entity, from: range.lower, to: range.upper, reversed: reversed
         ) { key, value in
-            guard let row = unsafe RowView(value) else { throw Self.damagedRow }
+            guard let row = unsafe RowView(value) else { throw StoreError.damagedRow }
             guard try isReadable(row, by: examiner) else { return true }
             return try unsafe visit(key, row.bodyBytes)
         }
@@ -37,15 +37,24 @@ extension TableReader: RowSource {
         _ visit: (_ value: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let examiner = examiner(of: entity)
-        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
+        let asksRows =
+            try !readsRows
+            && (examiner != nil || UnreadableMarks(reader: self, entity: entity).exist)
         var prefix = ByteBuffer(capacity: 8)
         TableKey.appendIndexPrefix(of: attribute, entity, to: &prefix)
+        let prefixCount = prefix.count
+        func prefetch(count: Int, _ key: (Int) -> UnsafeRawBufferPointer) {
+            unsafe prefetchRows(of: entity, count: count) {
+                unsafe TableKey.recordKey(of: attribute, in: key($0), behind: prefixCount)
+            }
+        }
         try unsafe visitEntries(
-            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed
+            prefix: prefix.bytes, lower: range.lower, upper: range.upper, reversed: reversed,
+            ahead: readsRows ? prefetch : nil
         ) { key, _ in
             let rest = unsafe key.part(prefix.count..<key.count)
             guard let (count, end) = unsafe TableKey.valueBounds(in: rest, of: attribute) else {
-                throw Self.damagedIndex
+                throw StoreError.damagedIndex
             }
             let recordKey = unsafe rest.part(end..<rest.count)
             if asksRows {
@@ -63,9 +72,12 @@ extension TableReader: RowSource {
         _ visit: (_ key: UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         let examiner = examiner(of: entity)
-        let asksRows = try !readsRows && (examiner != nil || hasUnreadableRows(entity))
-        try unsafe Referrers(self, of: entity, attribute.field, to: target).visit(from: start) {
-            key in
+        let asksRows =
+            try !readsRows
+            && (examiner != nil || UnreadableMarks(reader: self, entity: entity).exist)
+        try unsafe Referrers(self, of: entity, attribute.field, to: target).visit(
+            from: start, readsRows: readsRows
+        ) { key in
             if asksRows {
                 guard let row = try unsafe row(entity, keyBytes: key),
                     try isReadable(row, by: examiner)
@@ -83,6 +95,13 @@ extension TableReader: RowSource {
             try isReadable(row, by: examiner(of: entity))
         else { return nil }
         return try unsafe body(row.bodyBytes)
+    }
+
+    package func prefetchRows(
+        of entity: EntityNumber, count: Int, key: (Int) -> UnsafeRawBufferPointer
+    ) {
+        guard past == nil, let rows = access.rows(of: entity) else { return }
+        unsafe access.prefetch(in: rows, count: count, key: key)
     }
 
     // MARK: Readability
@@ -105,37 +124,14 @@ extension TableReader: RowSource {
     package func isReadable(_ row: RowView, by examiner: EntityTable?) throws -> Bool {
         guard let examiner else { return row.flags.isDisjoint(with: .notReadable) }
         if row.isDeleted { return false }
-        guard let fields = row.fields else { throw Self.damagedRow }
+        guard let fields = row.fields else { throw StoreError.damagedRow }
         return try examiner.canRead(fields)
-    }
-
-    // MARK: Entries
-
-    package static let damagedRow = StoreError(
-        .damaged, "A row is damaged. Run rebuild to make the tables anew.")
-    static let damagedIndex = StoreError(
-        .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
-
-    private func hasUnreadableRows(_ entity: EntityNumber) throws -> Bool {
-        var found = false
-        try visitUnreadableMarks(of: entity) {
-            found = true
-            return false
-        }
-        return found
-    }
-
-    /// Visits what marks the unreadable records of an entity, until the closure returns false.
-    package func visitUnreadableMarks(of entity: EntityNumber, _ visit: () throws -> Bool) throws {
-        var prefix = ByteBuffer(capacity: 8)
-        prefix.append(TableKey.unreadable)
-        prefix.append(big: entity.rawValue)
-        try unsafe self.visit(prefix: prefix.bytes) { _, _ in try visit() }
     }
 
     /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.
     private func visitEntries(
         prefix: UnsafeRawBufferPointer, lower: [UInt8], upper: [UInt8]?, reversed: Bool,
+        ahead: StoredEntries.Ahead?,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         var bounds = ByteBuffer(capacity: 256)
@@ -154,8 +150,41 @@ extension TableReader: RowSource {
             return try unsafe pastEntries.visit(
                 prefix: prefix, from: Array(first), to: Array(end), reversed: reversed, visit)
         }
-        try unsafe storedEntries.visit(from: first, to: end, reversed: reversed, visit)
+        try unsafe storedEntries.visit(
+            from: first, to: end, reversed: reversed, ahead: ahead, visit)
     }
+}
+
+/// What marks the records of an entity that their Swift type can't read.
+struct UnreadableMarks {
+    let reader: TableReader
+    let entity: EntityNumber
+
+    var exist: Bool {
+        get throws {
+            var found = false
+            try visit {
+                found = true
+                return false
+            }
+            return found
+        }
+    }
+
+    /// Visits them until the closure returns false.
+    func visit(_ visit: () throws -> Bool) throws {
+        var prefix = ByteBuffer(capacity: 8)
+        prefix.append(TableKey.unreadable)
+        prefix.append(big: entity.rawValue)
+        try unsafe reader.visit(prefix: prefix.bytes) { _, _ in try visit() }
+    }
+}
+
+extension StoreError {
+    static let damagedRow = StoreError(
+        .damaged, "A row is damaged. Run rebuild to make the tables anew.")
+    static let damagedIndex = StoreError(
+        .damaged, "An index entry can't be read. Run rebuild to make the tables anew.")
 }
 
 extension [UInt8] {

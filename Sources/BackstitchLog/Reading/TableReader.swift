@@ -64,15 +64,18 @@ package struct TableReader {
         else { return nil }
         guard let row = unsafe RowView(bytes),
             unsafe !checksRows || row.isIntact(of: entity, keyBytes)
-        else { throw Self.damagedRow }
+        else { throw StoreError.damagedRow }
         return row
     }
 
     /// Visits the entries of a table whose keys start with a prefix, in key order.
     ///
-    /// - Parameter visit: Gets the key and the value; returns whether to go on.
+    /// - Parameters:
+    ///   - ahead: May be told the keys that are visited next: their number, and each by its place.
+    ///   - visit: Gets the key and the value; returns whether to go on.
     package func visit(
         prefix: UnsafeRawBufferPointer, from start: UnsafeRawBufferPointer? = nil,
+        ahead: ((_ count: Int, _ key: (Int) -> UnsafeRawBufferPointer) -> Void)? = nil,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws {
         footprint?.noteEverything()
@@ -82,7 +85,8 @@ package struct TableReader {
                 reversed: false, visit)
         }
         try unsafe Array(prefix).next.withUnsafeBytes { end in
-            try unsafe storedEntries.visit(from: start ?? prefix, to: end, reversed: false, visit)
+            try unsafe storedEntries.visit(
+                from: start ?? prefix, to: end, reversed: false, ahead: ahead, visit)
         }
     }
 
@@ -96,7 +100,7 @@ package struct TableReader {
             of: entity, from: start?.bytes ?? [], to: nil, reversed: false
         ) { key, value in
             guard let row = unsafe RowView(value), unsafe row.isIntact(of: entity, key) else {
-                throw Self.damagedRow
+                throw StoreError.damagedRow
             }
             return try unsafe visit(key, row)
         }

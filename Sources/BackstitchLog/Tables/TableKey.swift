@@ -156,6 +156,16 @@ package enum TableKey {
         return (count, end)
     }
 
+    /// The record key in an index entry of an attribute, behind the prefix; empty for bytes that are no such
+    /// entry.
+    static func recordKey(
+        of attribute: AttributeBinding, in entry: UnsafeRawBufferPointer, behind prefix: Int
+    ) -> UnsafeRawBufferPointer {
+        let rest = unsafe entry.part(min(prefix, entry.count)..<entry.count)
+        let start = unsafe valueBounds(in: rest, of: attribute)?.key ?? rest.count
+        return unsafe rest.part(start..<rest.count)
+    }
+
     /// Appends a target's key as inverse indexes hold it: cut if it is very long, so that the
     /// whole stays below LMDB's 511 bytes; readers check the row then.
     package static func appendTarget(_ key: UnsafeRawBufferPointer, to output: inout ByteBuffer) {

@@ -105,9 +105,13 @@ package struct SyncMarks {
     }
 
     /// Moves the place from which unsynced operations are looked for past a run that was settled;
-    /// not if some of them were made pending again since the run was folded.
-    package func raiseOutboxFloor(to sequence: UInt64) throws {
-        var isSettled = true
+    /// not if some of them, or some before them, were made pending again since the run was folded.
+    ///
+    /// - Parameter start: The last operation before the run. A place before it says that a run before was
+    ///   not settled.
+    package func raiseOutboxFloor(from start: UInt64, to sequence: UInt64) throws {
+        var isSettled = try LogBounds(log.reader).outboxFloor >= start
+        guard isSettled else { return }
         try log.reader.log.visit(from: sequence + 1) { operation in
             isSettled = operation.kind != .release && operation.kind != .forget
             return isSettled
