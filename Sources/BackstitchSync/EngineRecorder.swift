@@ -92,8 +92,9 @@ struct EngineRecorder {
     }
 
     private mutating func write(now: Int64, atOnce: Bool) {
-        guard isOn, let sign, let text = try? JSONEncoder().encode(report) else { return }
+        guard isOn, let sign else { return }
         if !atOnce, let written, (0..<Self.pauseMilliseconds).contains(now - written) { return }
+        guard let text = try? JSONEncoder().encode(report) else { return }
         written = now
         sign.file.write(Array(text))
     }

@@ -125,8 +125,10 @@ final class RoundSteps {
         case .raiseFloor:
             // What waits for a file is folded again when that is up.
             guard progress.waiting.isEmpty else { break }
-            let through = progress.outbox.through
-            try await session.write { try $0.marks.raiseOutboxFloor(to: through) }
+            let (after, through) = (progress.outbox.after, progress.outbox.through)
+            try await session.write {
+                try $0.marks.raiseOutboxFloor(from: after, to: through)
+            }
         case .finish:
             preconditionFailure("A finished round has no action left.")
         }

@@ -52,7 +52,7 @@ struct ZonePull {
                 guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
-                    try merger.mergeAbsent(key, recordType: deletion.recordType), key.name,
+                    try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
                     deletion.recordType ?? "")
             }
             try log.marks.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))

@@ -83,6 +83,23 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `later edits join a pass that is smaller than a transaction`() async throws {
+        let phone = try Device(cloud) { $0.bytesPerPass = 200_000 }
+        for title in ["first", "later"] {
+            try await phone.store.write { transaction in
+                for number in 0..<400 {
+                    try transaction.save(Note(id: Note.ID("n\(number)"), title: title))
+                }
+            }
+        }
+        try await phone.sync()
+        #expect(phone.engine.passBytes < 200_000)
+        #expect(batches.flatMap { $0 }.count == 400)
+        let titles = cloud.records(in: scenarioZone).map { $0.fields["title"] }
+        #expect(titles == Array(repeating: .string("later"), count: 400))
+        try await phone.expectSettled()
+    }
+
     @Test func `many edits of one record take the memory of one`() async throws {
         let phone = try Device(cloud) { $0.bytesPerPass = 1 << 20 }
         for number in 0..<40 { try await phone.note("n", Self.large + "\(number)") }

@@ -63,6 +63,13 @@ extension RecordMerger {
                 rebase: now.map { .save($0) } ?? .delete), key, table)
     }
 
+    /// Merges the end of a record that the feed told.
+    package func mergeEnd(of key: RecordKey, recordType: String?) throws -> MergeResult {
+        let result = try mergeAbsent(key, recordType: recordType)
+        try MissedVersions.forget(ended: key, in: log)
+        return result
+    }
+
     /// Merges the end of a record that a lookup told.
     ///
     /// A replica that lags behind may have answered, and the feed may have been read past the version

@@ -39,22 +39,36 @@ package struct MissedVersions {
         guard limit > 0 else { return [] }
         try reader.meta.visitNotes(.missed) { name, value in
             let key = RecordKey(name)
-            let isDirty = try reader.catalog.tables.contains {
-                try reader.row($0.number, key)?.isDirty == true
-            }
-            if !isDirty {
+            if try !Self.isDirty(key, reader) {
                 versions.append(
                     MissedVersion(
                         key: key, modifiedMilliseconds: Self.milliseconds(value),
-                        isDoubted: value.count == 9))
+                        isDoubted: Self.isDoubted(value)))
             }
             return versions.count < limit
         }
         return versions
     }
 
+    private static func isDirty(_ key: RecordKey, _ reader: TableReader) throws -> Bool {
+        try reader.catalog.tables.contains { try reader.row($0.number, key)?.isDirty == true }
+    }
+
     private static func milliseconds(_ value: [UInt8]) -> Int64? {
         value.count >= 8 ? value.bigEndian() : nil
+    }
+
+    private static func isDoubted(_ value: [UInt8]) -> Bool { value.count == 9 }
+
+    /// Takes away the note of a record whose end the feed has told: what came after that end the feed
+    /// tells as well, and a replica that lags behind could only answer with what was before.
+    ///
+    /// While a record is parked its note tells what to do once its edits are given up.
+    static func forget(ended key: RecordKey, in log: LogWriter) throws {
+        guard let value = try log.noted(.missed, key.name) else { return }
+        if try isDoubted(value) || !isDirty(key, log.reader) {
+            try log.forgetNote(.missed, key.name)
+        }
     }
 
     /// Notes that the service has another version of a record than the one that is known here.

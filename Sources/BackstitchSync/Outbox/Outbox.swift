@@ -39,6 +39,8 @@ package struct PendingChange: Equatable, Sendable {
 package struct Outbox: Equatable, Sendable {
     /// In the order of their first unsynced operation.
     package var changes: [PendingChange] = []
+    /// The last operation before those that were looked at.
+    package var after: UInt64 = 0
     /// The last operation that was looked at.
     package var through: UInt64 = 0
     /// Whether that is the end of the log.

@@ -16,10 +16,10 @@ package struct OutboxFolder {
     ///
     /// Stops after the transaction in which the number of records reaches `recordsMax`, or their
     /// bytes half of `bytesMax`, so that records saved together are pushed together if they fit.
-    /// Stops within a transaction if the bytes reach `bytesMax`; one record is folded whatever its
-    /// size. What these records' later operations change goes along with them while the bytes allow
-    /// it, as far as it needs no record that comes later: a record is pushed once, not once for
-    /// every run of the log in which it was edited.
+    /// Stops within a transaction if the bytes reach three quarters of `bytesMax`, which leaves room
+    /// for later edits; one record is folded whatever its size. What these records' later operations
+    /// change goes along with them while the bytes allow it, as far as it needs no record that comes
+    /// later: a record is pushed once, not once for every run of the log in which it was edited.
     ///
     /// - Parameters:
     ///   - start: Operations up to this sequence are left out, unless a record has later ones too.
@@ -35,11 +35,12 @@ package struct OutboxFolder {
         var positions: [RecordPlace: Int?] = [:]
         var lastTransaction: UInt64 = 0
         var byteCount = 0
-        outbox.through = max(try LogBounds(reader).outboxFloor, start)
+        outbox.after = max(try LogBounds(reader).outboxFloor, start)
+        outbox.through = outbox.after
         try reader.log.visit(from: outbox.through + 1) { operation in
             let isNext = operation.transaction != lastTransaction
             let isHalfFull = byteCount > 0 && byteCount >= bytesMax / 2
-            let isFull = byteCount > 0 && byteCount >= bytesMax
+            let isFull = byteCount > 0 && byteCount >= bytesMax - bytesMax / 4
             if isFull || isNext && (isHalfFull || folds.count >= recordsMax) {
                 outbox.isComplete = false
                 return false

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchLog
+import LMDB
 
 /// The rows with unsynced operations in the order of their last ones: where they stand in the store's map.
 ///
@@ -12,21 +13,27 @@ struct PendingRows {
         let keyCount: UInt16
         let entity: EntityNumber
         let rowCount: UInt32
-    }
 
-    /// A row with its record's name and table.
-    struct Row {
-        let row: RowView
-        let name: RecordName
-        let table: EntityTable
+        var keyBytes: UnsafeRawBufferPointer {
+            unsafe UnsafeRawBufferPointer(start: key, count: Int(keyCount))
+        }
+
+        var rowBytes: UnsafeRawBufferPointer {
+            unsafe UnsafeRawBufferPointer(start: row, count: Int(rowCount))
+        }
+
+        func prefetch() {
+            unsafe keyBytes.prefetched(64)
+            unsafe rowBytes.prefetched(384)
+        }
     }
 
     /// The most operations that have a place.
     private static let operationsMax = 1 << 20
     /// How many rows may be read, and how many operations may have a place, for each row that is found.
     private static let (rowsPerFound, operationsPerFound) = (8, 8)
-    /// Rows stand anywhere in the memory; so many are looked at together, so that it is waited for once.
-    private static let rowsAtOnce = 16
+    /// Rows stand anywhere in the memory, so that they are fetched so many operations ahead.
+    private static let distance = 16
 
     private let reader: TableReader
     /// For each operation the row whose last one it is.
@@ -63,24 +70,18 @@ struct PendingRows {
     }
 
     /// Gives a closure each row.
-    func visit(_ body: (Row) throws -> Void) throws {
-        var rows: [Row] = []
-        for place in places {
-            guard let row = place.flatMap(row) else { continue }
-            rows.append(row)
-            guard rows.count == Self.rowsAtOnce else { continue }
-            for row in rows { try body(row) }
-            rows.removeAll(keepingCapacity: true)
+    func visit(
+        _ body: (_ row: RowView, _ name: RecordName, _ table: EntityTable) throws -> Void
+    ) throws {
+        var table: EntityTable?
+        for index in places.indices {
+            if index + Self.distance < places.count { places[index + Self.distance]?.prefetch() }
+            guard let place = places[index] else { continue }
+            if table?.number != place.entity { table = reader.catalog.table(place.entity) }
+            guard let table, let row = unsafe RowView(place.rowBytes),
+                let key = unsafe RecordKey(reading: place.keyBytes)
+            else { continue }
+            try body(row, key.name, table)
         }
-        for row in rows { try body(row) }
-    }
-
-    private func row(at place: Place) -> Row? {
-        let key = unsafe UnsafeRawBufferPointer(start: place.key, count: Int(place.keyCount))
-        let bytes = unsafe UnsafeRawBufferPointer(start: place.row, count: Int(place.rowCount))
-        guard let row = unsafe RowView(bytes), let key = unsafe RecordKey(reading: key),
-            let table = reader.catalog.table(place.entity)
-        else { return nil }
-        return Row(row: row, name: key.name, table: table)
     }
 }

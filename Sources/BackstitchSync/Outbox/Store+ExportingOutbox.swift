@@ -60,8 +60,8 @@ struct OutboxExport {
         var writer = ModificationWriter()
         var count = 0
         if readsRows, let rows = try PendingRows(reader, from: first) {
-            try rows.visit {
-                guard try export($0.row, of: $0.name, $0.table, to: &writer) else { return }
+            try rows.visit { row, name, table in
+                guard try export(row, of: name, table, to: &writer) else { return }
                 count += 1
                 try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
             }
