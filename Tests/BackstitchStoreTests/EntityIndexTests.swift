@@ -106,7 +106,7 @@ enum WithOtherIndexes {
         #expect(try found() == expected)
         #expect(try store.verify().problems == [])
         // A write in the middle of building.
-        _ = try await store.withLogWriter { try SchemaWork($0).goOn() }
+        _ = try await store.withLogWriter { try SchemaWork($0).goOn(limit: 256) }
         var first = try #require(try store.read { try $0.find(Resident.ID("r0")) })
         first.city = "Bonn"
         let changed = first

@@ -12,10 +12,20 @@ package struct BackgroundSchemaWork {
     func prepare(_ progress: @Sendable (_ done: Int, _ total: Int) -> Void) async throws {
         let total = try store.read { try SchemaWork.countRecords($0.reader) }
         var done = 0
-        while let count = try await store.withLogWriter({ try SchemaWork($0).goOn() }) {
+        var pace = SchemaWorkPace()
+        while let count = try await Self.goOn(&pace, in: store) {
             done += count
             progress(done, max(done, total))
         }
+    }
+
+    /// Does what one commit may; nil if nothing is left to do.
+    private static func goOn(_ pace: inout SchemaWorkPace, in store: Store) async throws -> Int? {
+        let clock = store.configuration.clock
+        let (start, limit) = (clock.milliseconds, pace.records)
+        let count = try await store.withLogWriter { try SchemaWork($0).goOn(limit: limit) }
+        pace.note(milliseconds: clock.milliseconds &- start)
+        return count
     }
 
     /// Waits until what was begun in the background is done, or has failed.
@@ -38,8 +48,9 @@ package struct BackgroundSchemaWork {
                     try? await store?.withLogWriter { try SchemaWork($0).resumeExamination() }
                 }
                 // A failure leaves the rest for the next open, or for `prepareIndexes` to report.
+                var pace = SchemaWorkPace()
                 while let store, !Task.isCancelled,
-                    (try? await store.withLogWriter { try SchemaWork($0).goOn() }) ?? nil != nil
+                    (try? await Self.goOn(&pace, in: store)) ?? nil != nil
                 {}
                 // Each commit counts some more.
                 while let store, !Task.isCancelled,

@@ -34,6 +34,30 @@ struct SchemaWorkPlace: Equatable {
     }
 }
 
+/// Decides how many records a commit in the background works on.
+///
+/// Many at once make an index three times as fast as a few hundred do, because each of its pages is
+/// written less often; but writers wait for the commit.
+struct SchemaWorkPace: Equatable {
+    /// The records of the first commit, and the fewest of any.
+    static let recordsMin = 256
+    /// The most; `StoredBody.bytesMax` bounds their copies.
+    static let recordsMax = 65_536
+    /// A commit that takes longer is followed by a smaller one; of one that takes a quarter there will be more.
+    static let millisecondsMax: Int64 = 100
+
+    private(set) var records = recordsMin
+
+    /// Notes how long a commit took, and the wait for those before it.
+    mutating func note(milliseconds: Int64) {
+        if milliseconds > Self.millisecondsMax {
+            records = max(records / 2, Self.recordsMin)
+        } else if milliseconds <= Self.millisecondsMax / 4 {
+            records = min(records * 2, Self.recordsMax)
+        }
+    }
+}
+
 extension CatalogEntity {
     /// Whether indexes of the entity are being built, or its records are to be examined.
     var hasWork: Bool {
@@ -49,9 +73,6 @@ struct SchemaWork {
     private var catalog: CatalogSnapshot { log.catalog }
 
     init(_ log: LogWriter) { self.log = log }
-
-    /// The most records that one commit works on in the background, so that writers wait little.
-    static let recordsMax = 256
 
     /// The number of records of entities that have work.
     static func countRecords(_ reader: TableReader) throws -> Int {
@@ -75,8 +96,9 @@ struct SchemaWork {
 
     /// Builds indexes and examines records a bit further.
     ///
+    /// - Parameter limit: The most records to work on.
     /// - Returns: the number of records worked on; nil if nothing is left to do.
-    func goOn() throws -> Int? {
+    func goOn(limit: Int) throws -> Int? {
         guard let entity = catalog.catalog.entities.first(where: \.hasWork),
             let table = catalog.table(entity.number)
         else { return nil }
@@ -86,7 +108,7 @@ struct SchemaWork {
             try log.catalogChanges.noteUnexamined(of: entity.number, nil)
         }
         let chunk = try StoredBody.live(
-            of: entity.number, after: last, limit: Self.recordsMax, reader)
+            of: entity.number, after: last, limit: limit, reader)
         let building = entity.attributes.filter { $0.isBuilding == true }
         let compounds = table.indexes.filter { $0.index.isBuilding == true }
         try log.withProjector { projector in

@@ -7,6 +7,9 @@ struct StoredBody {
     let flags: RowView.Flags
     private let bytes: [UInt8]
 
+    /// The bytes of copies that lie side by side, but for the last one's.
+    static let bytesMax = 16 << 20
+
     init(key: RecordKey, row: RowView) {
         self.key = key
         flags = row.flags
@@ -30,17 +33,22 @@ struct StoredBody {
 }
 
 extension StoredBody {
-    /// The next live rows of an entity in key order.
+    /// The next live rows of an entity in key order: at most `limit`, and as many as `bytesMax` holds.
+    ///
+    /// - Returns: none at the end of the table only.
     static func live(
         of entity: EntityNumber, after last: RecordKey?, limit: Int, _ reader: TableReader
     ) throws -> [StoredBody] {
         var bodies: [StoredBody] = []
+        var byteCount = 0
         try unsafe reader.visitStoredRows(of: entity, from: last) { keyBytes, row in
             guard !row.isDeleted, let key = unsafe RecordKey(reading: keyBytes), key != last else {
                 return true
             }
-            bodies.append(StoredBody(key: key, row: row))
-            return bodies.count < limit
+            let body = StoredBody(key: key, row: row)
+            byteCount += body.bytes.count
+            bodies.append(body)
+            return bodies.count < limit && byteCount < bytesMax
         }
         return bodies
     }

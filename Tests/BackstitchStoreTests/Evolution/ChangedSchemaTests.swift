@@ -296,7 +296,8 @@ enum ChangedAware {
                 try Self.check(store, known, "seed \(seed), version \(version), pulled")
             }
             if Bool.random(using: &generator) {
-                while try await store.withLogWriter({ try SchemaWork($0).goOn() }) != nil {
+                while try await store.withLogWriter({ try SchemaWork($0).goOn(limit: 256) }) != nil
+                {
                     try Shifting.$columns.withValue(columns) {
                         try Self.check(store, known, "seed \(seed), version \(version), at work")
                     }

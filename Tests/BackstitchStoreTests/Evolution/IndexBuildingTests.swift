@@ -23,7 +23,7 @@ enum BuildingSorted {
 
 @Suite struct IndexBuildingTests {
     private let folder: TemporaryFolder
-    private static let count = 3 * SchemaWork.recordsMax / 2
+    private static let count = 3 * SchemaWorkPace.recordsMin / 2
 
     init() throws {
         folder = try TemporaryFolder()
@@ -76,7 +76,7 @@ enum BuildingSorted {
         #expect(try store.indexesBeingBuilt == ["Item.title", "Item.rank"])
         let before = try explanation(store)
         let expected = try store.read { try $0.fetch(query).count }
-        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn(limit: 256) } == 256)
         #expect(try store.verify().problems == [])
         // Before and behind the place that the work has come to.
         try await store.write { transaction in
@@ -102,7 +102,7 @@ enum BuildingSorted {
     @Test func `work that was cut off goes on at the next open`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn(limit: 256) } == 256)
         store.close()
         let again = try folder.open(StoreSchema(BuildingSorted.Item.self))
         try await again.prepareIndexes()
@@ -127,7 +127,7 @@ enum BuildingSorted {
     @Test func `an index that is no longer asked for goes, built or not`() async throws {
         let store = try open(works: true)
         try await rewind(store)
-        #expect(try await store.withLogWriter { try SchemaWork($0).goOn() } == 256)
+        #expect(try await store.withLogWriter { try SchemaWork($0).goOn(limit: 256) } == 256)
         store.close()
         let plain = try folder.open(StoreSchema(BuildingPlain.Item.self))
         #expect(try plain.indexesBeingBuilt == [])
@@ -140,6 +140,45 @@ enum BuildingSorted {
         try await store.rebuild()
         #expect(try store.read { try $0.fetch(query).count } > 0)
         try await store.prepareIndexes()
+        try await store.expectConsistent()
+    }
+
+    @Test func `commits grow while they are short, and shrink when they are long`() {
+        var pace = SchemaWorkPace()
+        #expect(pace.records == SchemaWorkPace.recordsMin)
+        pace.note(milliseconds: 25)
+        #expect(pace.records == 512)
+        pace.note(milliseconds: 26)
+        pace.note(milliseconds: 100)
+        #expect(pace.records == 512)
+        pace.note(milliseconds: 101)
+        #expect(pace.records == 256)
+        pace.note(milliseconds: .max)
+        #expect(pace.records == SchemaWorkPace.recordsMin)
+        // A clock that was set back.
+        for _ in 0..<20 { pace.note(milliseconds: .min) }
+        #expect(pace.records == SchemaWorkPace.recordsMax)
+    }
+
+    @Test func `a commit copies some megabytes, however large records are`() async throws {
+        let store = try open(works: true)
+        let megabyte = 1 << 20
+        let count = StoredBody.bytesMax / megabyte + 4
+        try await store.write { transaction in
+            for number in 0..<count {
+                try transaction.save(
+                    BuildingSorted.Item(
+                        id: .init("large\(number)"),
+                        title: String(repeating: "t", count: megabyte)))
+            }
+        }
+        try await rewind(store)
+        let limit = SchemaWorkPace.recordsMax
+        let first = try await store.withLogWriter { try SchemaWork($0).goOn(limit: limit) }
+        #expect(try #require(first) < Self.count + count)
+        #expect(try store.indexesBeingBuilt.count == 2)
+        try await store.prepareIndexes()
+        #expect(try store.indexesBeingBuilt == [])
         try await store.expectConsistent()
     }
 
