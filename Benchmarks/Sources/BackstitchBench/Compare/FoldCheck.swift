@@ -10,10 +10,10 @@ struct FoldCheck {
 
     init(_ data: Dataset) { self.data = data }
 
-    func check(_ folded: FoldedChanges) throws {
-        guard folded.count == data.records else {
+    func check(_ count: Int, _ json: UnsafeRawBufferPointer) throws {
+        guard count == data.records else {
             throw EngineFailure(
-                description: "the fold has \(folded.count) modifications, not \(data.records)")
+                description: "the fold has \(count) modifications, not \(data.records)")
         }
         var people: [String: Int] = [:]
         for number in 0..<data.records {
@@ -23,7 +23,7 @@ struct FoldCheck {
         for (position, number) in data.updateOrder.enumerated() {
             balances[number] = data.updates[position].balance
         }
-        let lines = folded.json.split(separator: UInt8(ascii: "\n"))
+        let lines = [UInt8](json).split(separator: UInt8(ascii: "\n"))
         guard lines.count == data.records else {
             throw EngineFailure(
                 description: "the JSON has \(lines.count) modifications, not \(data.records)")

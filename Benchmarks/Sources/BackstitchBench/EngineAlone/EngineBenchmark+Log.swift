@@ -1,6 +1,20 @@
 import Backstitch
 import BenchmarkKit
+import Foundation
 import PeerInterface
+
+/// A contact of the next version of a program, which has one index more.
+@Entity("Contact") private struct SortedContact {
+    var id = ID()
+    var firstName: String
+    @Attribute(.indexed) var lastName: String
+    @Attribute(.indexed) var email: String
+    @Attribute(.indexed) var age: Int64
+    var balance: Double
+    var active: Bool
+    var createdAt: Date
+    var notes: String
+}
 
 extension EngineBenchmark {
     /// Rebuild and verification of a log of which half are inserts and half are updates.
@@ -23,6 +37,29 @@ extension EngineBenchmark {
             note("\(work.name)-heap", work.heapBytes, "bytes")
             note("\(work.name)-resident", work.residentBytes, "bytes")
         }
+    }
+
+    /// Building an index of records that are there, and the longest save meanwhile.
+    mutating func index() async throws {
+        let store = try open(.full)
+        let records = options.operations / 2
+        for part in Self.parts(0..<records) { try save(part, in: store) }
+        let place = store.directory
+        store.close()
+        defer { try? FileManager.default.removeItem(at: place) }
+        let sorted = try Store(at: place, schema: StoreSchema(SortedContact.self))
+        defer { sorted.close() }
+        let work = try await Work("index", records) { progress in
+            try await sorted.prepareIndexes { _, _ in progress() }
+        }
+        let found = try sorted.read {
+            try $0.count(Query<SortedContact>().where(\.lastName, atLeast: ""))
+        }
+        guard try sorted.indexesBeingBuilt.isEmpty, found == records else {
+            throw EngineFailure(description: "the index has \(found) of \(records) records")
+        }
+        note(work.name, work.operationsPerSecond, "records/s")
+        note("\(work.name)-heap", work.heapBytes, "bytes")
     }
 
     private func verify(_ store: Store, _ name: String) async throws -> Work {

@@ -56,7 +56,40 @@ extension EngineBenchmark {
                 .sorted(by: \.started), peer,
             "SELECT * FROM worker WHERE level = 7 AND started >= 1000 AND started < 3000 "
                 + "ORDER BY started, id")
+        try groups(store, peer)
         try texts(store)
+    }
+
+    /// Sums of few and of many groups, and SQLite's.
+    private mutating func groups(_ store: Store, _ peer: OpaquePointer) throws {
+        let all = Query<Worker>()
+        let kinds: [(String, (borrowing ReadTransaction) throws -> Int)] = [
+            ("office", { try $0.groups(all, by: GroupKeys(\.office), .sum(\.started)).count }),
+            ("started", { try $0.groups(all, by: GroupKeys(\.started), .sum(\.level)).count }),
+        ]
+        for (key, ask) in kinds {
+            let sum = key == "office" ? "started" : "level"
+            let sql = "SELECT \(key), sum(\(sum)) FROM worker GROUP BY \(key)"
+            let ways: [(String, () throws -> Int)] = [
+                ("", { try store.read(ask) }),
+                ("-sqlite", { Int(peer_sql_rows(peer, sql)) }),
+            ]
+            var times = ways.map { _ in [Int64]() }
+            for _ in 0..<Self.queryRounds {
+                var counts: Set<Int> = []
+                for (number, way) in ways.enumerated() {
+                    let start = peer_nanoseconds()
+                    counts.insert(try way.1())
+                    times[number].append(peer_nanoseconds() - start)
+                }
+                guard counts.count == 1 else {
+                    throw EngineFailure(description: "groups by \(key): \(counts)")
+                }
+            }
+            for (way, times) in zip(ways, times) {
+                note("groups-\(key)\(way.0)", Double(times.sorted()[Self.queryRounds / 2]))
+            }
+        }
     }
 
     private mutating func compare(

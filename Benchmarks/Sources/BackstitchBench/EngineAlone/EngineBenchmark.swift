@@ -7,8 +7,8 @@ import PeerInterface
 /// Backstitch against itself: how its costs grow with sizes, writers and the length of the log.
 struct EngineBenchmark {
     enum Part: String, CaseIterable {
-        case append, group, rebuild, live, observed, processes, changes, open, sync, projections
-        case scale, waiting, text, queries, hub
+        case append, group, rebuild, index, live, observed, processes, changes, open, sync
+        case projections, scale, waiting, text, queries, hub
     }
 
     struct Options {
@@ -45,6 +45,7 @@ struct EngineBenchmark {
             case .append: try append()
             case .group: try await group()
             case .rebuild: try await rebuild()
+            case .index: try await index()
             case .live: try await live()
             case .observed: try await observed()
             case .processes: try await processes()

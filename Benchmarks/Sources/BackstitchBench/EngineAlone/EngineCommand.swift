@@ -6,9 +6,9 @@ enum EngineCommand {
     static let help = """
         engine: Backstitch against itself
 
-          --only x,y       append,group,rebuild,live,observed,processes,changes,open,sync,projections,
-                           scale,waiting,text,queries,hub
-          --operations N   the length of the longest log; 100000 unless given, 2000000 at most
+          --only x,y       append,group,rebuild,index,live,observed,processes,changes,open,sync,
+                           projections,scale,waiting,text,queries,hub
+          --operations N   the length of the longest log; 100000 unless given, 5000000 at most
           --directory DIR  where the store is made; the current folder unless given
           --backstitch PROGRAM  runs the hub; without it there are no figures of one
           --text FILE      descriptions of Debian's packages (Translation-en) to search, beside FTS5;
@@ -17,7 +17,7 @@ enum EngineCommand {
           --output FILE    keeps the same list in a file
         """
 
-    private static let operationsMax = 2_000_000
+    private static let operationsMax = 5_000_000
 
     static func options(_ arguments: inout Arguments) throws -> EngineBenchmark.Options {
         var options = EngineBenchmark.Options()
@@ -25,8 +25,11 @@ enum EngineCommand {
             switch word {
             case "--only": options.parts = try arguments.names(of: word)
             case "--operations":
-                options.operations = min(
-                    try arguments.number(of: word, from: 1_000), operationsMax)
+                options.operations = try arguments.number(of: word, from: 1_000)
+                guard options.operations <= operationsMax else {
+                    throw Arguments.Mistake(
+                        description: "\(word) takes \(operationsMax) at most.")
+                }
             case "--backstitch": options.program = try arguments.value(of: word)
             case "--directory": options.directory = try arguments.value(of: word)
             case "--text": options.text = try arguments.value(of: word)

@@ -157,21 +157,14 @@ final class BackstitchEngine: Engine {
 
     // MARK: Everything
 
-    func fold() throws -> FoldedChanges? {
-        // The peers write into one like it.
-        var json = peer_buffer()
-        defer { free(json.bytes) }
-        let start = peer_nanoseconds()
-        let count = try store.exportOutbox { part in
+    func fold(into json: inout peer_buffer) throws -> Int {
+        try store.exportOutbox { part in
             guard let bytes = part.baseAddress, peer_buffer_reserve(&json, part.count) == 0 else {
                 throw EngineFailure(description: "out of memory")
             }
             memcpy(json.bytes + json.count, bytes, part.count)
             json.count += part.count
         }
-        return FoldedChanges(
-            nanoseconds: peer_nanoseconds() - start, count: count,
-            json: Array(UnsafeRawBufferPointer(start: json.bytes, count: json.count)))
     }
 
     func compact() async throws -> Bool {

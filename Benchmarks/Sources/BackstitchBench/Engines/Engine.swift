@@ -1,4 +1,5 @@
 import BenchmarkKit
+import PeerInterface
 
 /// A store that the workload runs on. Contacts are named by their numbers in the data set.
 ///
@@ -20,9 +21,11 @@ protocol Engine: AnyObject {
     func get(_ numbers: [Int], inOneSnapshot: Bool) throws -> UInt64
     /// Asks all queries of a kind and adds up what was found.
     func ask(_ kind: Questions.Kind, _ questions: Questions) throws -> UInt64
-    /// Folds the change records to modifications and writes them as JSON; nil where the engine does
-    /// not offer that.
-    func fold() throws -> FoldedChanges?
+    /// Folds the change records to modifications and writes them as JSON: a list, or an object in each
+    /// line.
+    ///
+    /// - Returns: the number of modifications.
+    func fold(into json: inout peer_buffer) throws -> Int
     /// Lets a service take all changes, forgets them where they need not be kept, and makes the files
     /// small.
     ///
@@ -46,15 +49,6 @@ struct Census: Equatable {
     var changes = 0
     /// The sum of the full digests of all rows.
     var digest: UInt64 = 0
-}
-
-/// The modifications that change records were folded to.
-struct FoldedChanges {
-    /// How long it took.
-    var nanoseconds: Int64
-    var count: Int
-    /// A list in JSON, or a JSON object in each line.
-    var json: [UInt8]
 }
 
 /// An engine that failed, or gave a wrong answer.

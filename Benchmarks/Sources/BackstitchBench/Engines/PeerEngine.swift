@@ -127,15 +127,10 @@ final class PeerEngine: Engine {
 
     // MARK: Everything
 
-    func fold() throws -> FoldedChanges? {
-        var json = peer_buffer()
+    func fold(into json: inout peer_buffer) throws -> Int {
         var count = 0
-        defer { free(json.bytes) }
-        let start = peer_nanoseconds()
         try check(operations.fold(engine, &json, &count))
-        return FoldedChanges(
-            nanoseconds: peer_nanoseconds() - start, count: count,
-            json: Array(UnsafeRawBufferPointer(start: json.bytes, count: json.count)))
+        return count
     }
 
     func census() throws -> Census {
