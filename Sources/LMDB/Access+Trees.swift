@@ -38,12 +38,14 @@ extension Access {
         }
     }
 
-    /// Has the processor fetch what look-ups of some keys will read, if that goes without a cursor.
+    /// Looks up several keys at once, if that goes without a cursor: look-ups of the same keys in the same
+    /// order find them at hand, and their values fetched from memory.
     ///
-    /// - Complexity: As that of the look-ups, without waiting for memory.
+    /// - Complexity: As that of the look-ups, without waiting for memory one after another.
     package func prefetch(
         in database: Database, count: Int, key: (Int) -> UnsafeRawBufferPointer
     ) {
-        tree(of: database)?.prefetch(count, key)
+        guard let trees, overlay == nil || !hasWaiting(in: database) else { return }
+        trees.pointee.lookAhead(in: database, transaction, count: count, key: key)
     }
 }

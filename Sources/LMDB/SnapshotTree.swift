@@ -171,10 +171,15 @@ struct SnapshotTree {
         return nil
     }
 
-    /// Has the processor fetch what look-ups of some keys will read.
+    /// Looks up several keys, and has the processor fetch the values.
     ///
     /// Each step of all look-ups comes before the next of any, so that they wait together.
-    func prefetch(_ count: Int, _ key: (Int) -> UnsafeRawBufferPointer) {
+    ///
+    /// - Parameter found: Gets key and value of each entry that is there, in the order of the keys.
+    func find(
+        _ count: Int, _ key: (Int) -> UnsafeRawBufferPointer,
+        found: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
+    ) {
         withUnsafeTemporaryAllocation(of: (key: SearchKey, leaf: MappedPage)?.self, capacity: count)
         {
             for index in 0..<count {
@@ -186,8 +191,12 @@ struct SnapshotTree {
             }
             for search in $0 { search?.leaf.prefetchNodes() }
             for case let (key, leaf)? in $0 where leaf.flags == PageWalk.Flag.leaf {
-                guard let place = leaf.place(of: key, from: 0), place.isFound else { continue }
-                leaf.node(place.before).flatMap(value)?.prefetched(Self.valueBytes)
+                guard let place = leaf.place(of: key, from: 0), place.isFound,
+                    let node = leaf.node(place.before), let bytes = node.keyBytes,
+                    let value = value(of: node)
+                else { continue }
+                value.prefetched(Self.valueBytes)
+                found(bytes, value)
             }
         }
     }

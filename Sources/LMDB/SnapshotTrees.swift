@@ -25,11 +25,15 @@ struct SnapshotTrees {
     private var trees: [Known] = []
     /// The beginning of the map, once it was needed.
     private var map: UnsafeRawPointer?
+    private var ahead = EntriesAhead()
 
     init(of core: EnvironmentCore) { self.core = .passUnretained(core) }
 
     /// Forgets what is known, because the map changes its place.
-    mutating func forget() { (trees, map) = ([], nil) }
+    mutating func forget() {
+        (trees, map) = ([], nil)
+        ahead.forget()
+    }
 
     /// Looks a key up.
     ///
@@ -38,11 +42,23 @@ struct SnapshotTrees {
     mutating func find(
         _ key: UnsafeRawBufferPointer, in database: Database, _ transaction: OpaquePointer
     ) -> UnsafeRawBufferPointer?? {
-        switch tree(of: database, transaction, atOnce: false)?.find(key) {
-        case .value(let bytes): .some(bytes)
-        case .nothing: .some(nil)
-        case .unknown, nil: nil
+        guard let tree = tree(of: database, transaction, atOnce: false) else { return nil }
+        if let value = ahead.take(key, of: database) { return .some(value) }
+        switch tree.find(key) {
+        case .value(let bytes): return .some(bytes)
+        case .nothing: return .some(nil)
+        case .unknown: return nil
         }
+    }
+
+    /// Looks up keys that are asked for next, all at once, and keeps where they are.
+    mutating func lookAhead(
+        in database: Database, _ transaction: OpaquePointer, count: Int,
+        key: (Int) -> UnsafeRawBufferPointer
+    ) {
+        guard let tree = tree(of: database, transaction, atOnce: true) else { return }
+        ahead.begin(database)
+        tree.find(count, key) { ahead.add($0, $1) }
     }
 
     /// The tree of a database; `nil` if it is left to LMDB.
@@ -55,6 +71,7 @@ struct SnapshotTrees {
         if commit != self.commit {
             self.commit = commit
             trees.removeAll(keepingCapacity: true)
+            ahead.forget()
         }
         let handle = Int(database.handle)
         if handle >= trees.count {
@@ -129,5 +146,46 @@ struct SnapshotTrees {
             start(address) == start(key.mv_data)
         else { return nil }
         return UnsafeRawPointer(bitPattern: start(address))
+    }
+}
+
+/// Entries of a database that were looked up before they are asked for, in the order in which they will be.
+private struct EntriesAhead {
+    private var database: Database?
+    private var entries: [(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)] = []
+    private var next = 0
+
+    mutating func forget() {
+        entries.removeAll(keepingCapacity: true)
+        next = 0
+    }
+
+    mutating func begin(_ database: Database) {
+        forget()
+        self.database = database
+    }
+
+    /// - Parameters:
+    ///   - key: Where the entry has it.
+    ///   - value: Where the entry has it.
+    mutating func add(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        entries.append((key, value))
+    }
+
+    /// The value of a key that was looked up. Those before it are forgotten; all if there is none.
+    mutating func take(
+        _ key: UnsafeRawBufferPointer, of database: Database
+    ) -> UnsafeRawBufferPointer? {
+        guard next < entries.count, self.database?.handle == database.handle else { return nil }
+        while next < entries.count {
+            let entry = entries[next]
+            next += 1
+            if entry.key.count == key.count, let mine = key.baseAddress,
+                let theirs = entry.key.baseAddress, memcmp(mine, theirs, key.count) == 0
+            {
+                return entry.value
+            }
+        }
+        return nil
     }
 }

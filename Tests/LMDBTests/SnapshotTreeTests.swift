@@ -65,6 +65,26 @@ import Testing
             let key = key(keyBytes, &random)
             try #require(try value(of: key, access, database) == model[key])
         }
+        for _ in 0..<30 {
+            let told = (0..<Int.random(in: 0...16, using: &random)).map { _ in
+                let isThere = Int.random(in: 0..<4, using: &random) > 0
+                let known = isThere ? sorted.randomElement(using: &random) : nil
+                return known ?? key(keyBytes, &random)
+            }
+            prefetch(told, access, database)
+            let asked =
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: told
+                case 1: told.filter { _ in Int.random(in: 0..<4, using: &random) > 0 }
+                default: told.shuffled(using: &random) + [key(keyBytes, &random)]
+                }
+            for key in asked {
+                let found = try key.withUnsafeBytes { key in
+                    try access.get(key, in: database).map { Array($0) }
+                }
+                try #require(found == model[key])
+            }
+        }
         for _ in 0..<15 {
             let bounds = [key(keyBytes, &random), key(keyBytes, &random)]
                 .sorted { $0.lexicographicallyPrecedes($1) }
@@ -85,9 +105,20 @@ import Testing
     private static func value(
         of key: [UInt8], _ access: Access, _ database: Database
     ) throws -> [UInt8]? {
-        try key.withUnsafeBytes { key in
-            access.prefetch(in: database, count: 1) { _ in key }
-            return try access.get(key, in: database).map { Array($0) }
+        try key.withUnsafeBytes { key in try access.get(key, in: database).map { Array($0) } }
+    }
+
+    /// Tells keys whose bytes are gone when they are asked for.
+    private static func prefetch(_ keys: [[UInt8]], _ access: Access, _ database: Database) {
+        let copies = keys.map { key in
+            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: key.count, alignment: 1)
+            copy.copyBytes(from: key)
+            return copy
+        }
+        access.prefetch(in: database, count: copies.count) { UnsafeRawBufferPointer(copies[$0]) }
+        for copy in copies {
+            copy.initializeMemory(as: UInt8.self, repeating: 0)
+            copy.deallocate()
         }
     }
 
@@ -158,6 +189,34 @@ import Testing
         for _ in 0..<3 {
             try environment.read { transaction throws in
                 #expect(try transaction.access.value("a", in: database) == "5")
+            }
+        }
+    }
+
+    @Test func `what was looked up ahead is of its database and its commit`() throws {
+        let environment = try fixture.open()
+        let (one, two) = (try environment.database("one"), try environment.database("two"))
+        let keys = (0..<9).map { Array("key \($0)".utf8) }
+        for round in 0..<3 {
+            try environment.save { access in
+                for number in 0..<9 {
+                    try access.put("key \(number)", "one \(round)", in: one)
+                    try access.put("key \(number)", "two \(round)", in: two)
+                }
+            }
+            for _ in 0..<2 {
+                try environment.read { transaction throws in
+                    let access = transaction.access
+                    // Some of them the round before left.
+                    for number in round == 0 ? 0..<0 : 3..<9 {
+                        #expect(try access.value("key \(number)", in: one) == "one \(round)")
+                    }
+                    Self.prefetch(keys, access, one)
+                    for number in 0..<3 {
+                        #expect(try access.value("key \(number)", in: two) == "two \(round)")
+                        #expect(try access.value("key \(number)", in: one) == "one \(round)")
+                    }
+                }
             }
         }
     }
@@ -255,7 +314,10 @@ import Testing
             }
             for number in stride(from: 0, to: 4_000, by: 7) {
                 Array("\(number)".utf8).withUnsafeBytes { key in
-                    tree.prefetch(1) { _ in key }
+                    tree.find(2, { _ in key }) {
+                        check($0)
+                        check($1)
+                    }
                     if case .value(let value) = tree.find(key) { check(value) }
                 }
             }
