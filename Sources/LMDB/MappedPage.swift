@@ -64,11 +64,17 @@ struct MappedPage {
     /// The place of the first node from an index on that does not sort before a key, and whether it is
     /// the key's own; `nil` if a node leaves the page.
     @inline(__always)
-    func place(of key: SearchKey, from first: Int) -> (before: Int, isFound: Bool)? {
+    func place(
+        of key: SearchKey, from first: Int, fetches: Bool = false
+    ) -> (before: Int, isFound: Bool)? {
         var (low, high) = (first, nodeCount)
         guard low <= high else { return nil }
         while low < high {
             let middle = (low + high) / 2
+            if fetches {
+                cache_prefetch(start + offset(ofNode: (low + middle) / 2))
+                cache_prefetch(start + offset(ofNode: (middle + 1 + high) / 2))
+            }
             guard let bytes = node(middle)?.keyBytes else { return nil }
             let order = key.order(bytes)
             if order == 0 { return (middle, true) }

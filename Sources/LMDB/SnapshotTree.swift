@@ -37,6 +37,7 @@ struct SnapshotTree {
         guard let node = page.node(place.before), let value = value(of: node) else {
             return .unknown
         }
+        value.prefetched(Self.valueBytes)
         return .value(value)
     }
 
@@ -103,7 +104,7 @@ struct SnapshotTree {
             number = node.child
         }
         guard var leaf = page(number, PageWalk.Flag.leaf),
-            var index = leaf.place(of: first, from: 0)?.before
+            var index = leaf.place(of: first, from: 0, fetches: true)?.before
         else { throw failed() }
         // Of the first page some entries, for most walks are short; of another all that the one before
         // left time for.
