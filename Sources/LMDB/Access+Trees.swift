@@ -18,13 +18,12 @@ extension Access {
     /// - Parameters:
     ///   - first: Empty for the first entry.
     ///   - end: `nil` for all behind it.
-    ///   - ahead: Gets the keys that are visited next, up to 16 at a time: how many there are, and a function
-    ///     that returns each by its place. Pass `nil` to visit only.
+    ///   - ahead: Gets the keys that are visited next, up to 16 at a time: their number, and a function that
+    ///     returns each by its place.
     /// - Returns: Whether the closure wants to go on; `nil` if it takes a cursor, and nothing was visited.
     /// - Throws: `damaged` if the file is; what the closure throws.
     package func walk(
-        in database: Database, from first: UnsafeRawBufferPointer,
-        to end: UnsafeRawBufferPointer?,
+        in database: Database, from first: UnsafeRawBufferPointer, to end: UnsafeRawBufferPointer?,
         ahead: ((_ count: Int, _ key: (Int) -> UnsafeRawBufferPointer) -> Void)?,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
     ) throws -> Bool? {
