@@ -18,6 +18,8 @@ final class ExchangeProgress {
     var lookedUp: Set<MissedRecord> = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
+    /// The last operation that was looked at to raise the outbox's floor.
+    var floorLooked: UInt64 = 0
     /// Whether the service told that the zone changed.
     var isZoneChanged = false
     /// The names of the records that wait for files, so that the outbox's floor stays before them.
@@ -36,7 +38,7 @@ final class ExchangeProgress {
         dropPass()
         missed = []
         lookedUp = []
-        foldStart = 0
+        (foldStart, floorLooked) = (0, 0)
         isZoneChanged = false
         pushTotal = nil
         waiting = []

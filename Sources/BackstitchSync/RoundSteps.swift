@@ -126,8 +126,9 @@ final class RoundSteps {
             // What waits for a file is folded again when that is up.
             guard progress.waiting.isEmpty else { break }
             let (after, through) = (progress.outbox.after, progress.outbox.through)
-            try await session.write {
-                try $0.marks.raiseOutboxFloor(from: after, to: through)
+            let looked = progress.floorLooked
+            progress.floorLooked = try await session.write {
+                try $0.marks.raiseOutboxFloor(from: after, to: through, looked: looked)
             }
         case .finish:
             preconditionFailure("A finished round has no action left.")

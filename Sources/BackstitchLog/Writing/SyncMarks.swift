@@ -107,16 +107,25 @@ package struct SyncMarks {
     /// Moves the place from which unsynced operations are looked for past a run that was settled;
     /// not if some of them, or some before them, were made pending again since the run was folded.
     ///
-    /// - Parameter start: The last operation before the run. A place before it says that a run before was
-    ///   not settled.
-    package func raiseOutboxFloor(from start: UInt64, to sequence: UInt64) throws {
-        var isSettled = try LogBounds(log.reader).outboxFloor >= start
-        guard isSettled else { return }
-        try log.reader.log.visit(from: sequence + 1) { operation in
+    /// - Parameters:
+    ///   - start: The last operation before the run. A place before it says that a run before was not
+    ///     settled.
+    ///   - looked: The last operation that was looked at for a run before.
+    /// - Returns: The last operation that was looked at.
+    /// - Complexity: O(*n*) in the operations behind the run that were not looked at before.
+    package func raiseOutboxFloor(
+        from start: UInt64, to sequence: UInt64, looked: UInt64
+    ) throws -> UInt64 {
+        guard try LogBounds(log.reader).outboxFloor >= start else { return looked }
+        var last = max(sequence, looked)
+        var isSettled = true
+        try log.reader.log.visit(from: last + 1) { operation in
             isSettled = operation.kind != .release && operation.kind != .forget
+            if isSettled { last = operation.sequence }
             return isSettled
         }
         if isSettled { try setOutboxFloor(sequence) }
+        return last
     }
 }
 
