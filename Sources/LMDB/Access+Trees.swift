@@ -19,7 +19,7 @@ extension Access {
     ///   - first: Empty for the first entry.
     ///   - end: `nil` for all behind it.
     ///   - ahead: Gets the keys that are visited next, up to 16 at a time: their number, and a function that
-    ///     returns each by its place.
+    ///     returns each by its place. Pass `nil` to visit only.
     /// - Returns: Whether the closure wants to go on; `nil` if it takes a cursor, and nothing was visited.
     /// - Throws: `damaged` if the file is; what the closure throws.
     package func walk(
