@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import BackstitchLog
+import BackstitchSync
 import Testing
 
 @testable import BackstitchStore
