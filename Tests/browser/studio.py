@@ -329,7 +329,14 @@ def reading(program, store, page):
         page.wait(lambda b: "where=" in b.current_url and ("No record matches" in page.text() or page.all(".problem")))
         expect(page.all(".problem") == [], f"a search for {words[:12]} finds nothing, and says so")
         page.browser.execute_script("history.back()")
-        page.wait(lambda b: "where=" not in b.current_url)
+        page.wait(lambda b: "where=" not in b.current_url and page.all("tbody tr") and not page.all(".problem"))
+    page.browser.execute_script(
+        "document.activeElement.blur(); location.hash = arguments[0];"
+        "window.addEventListener('hashchange', () => document.getElementById('search').focus(), { once: true })",
+        f"#/record/{first['entity']}/{first['record']}")
+    page.wait(lambda b: first["record"] in page.text("h1"))
+    expect(page.browser.switch_to.active_element.get_attribute("id") == "search",
+           "a page that is drawn leaves who searches in the search")
     page.complaints()
 
     print("-- a record through time")

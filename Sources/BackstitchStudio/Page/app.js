@@ -58,6 +58,7 @@ function route() {
 
 async function open(focuses) {
   const mine = ++turn;
+  const focused = document.activeElement;
   const where = route();
   const page = where.page === "record" && context.session.kind === "store" ? record : kind().pages[where.page];
   const nav = where.page === "record" ? "records" : where.page;
@@ -79,7 +80,10 @@ async function open(focuses) {
   }
   show(main, view);
   document.title = `${view.querySelector("h1")?.textContent ?? "Studio"} – ${context.session.name}`;
-  if (focuses) { main.focus({ preventScroll: true }); window.scrollTo(0, 0); }
+  if (!focuses) return;
+  // Who went on to another place meanwhile, as to the search, stays there.
+  if ([focused, document.body].includes(document.activeElement)) main.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
 }
 
 async function head() {
