@@ -204,8 +204,7 @@ let package = Package(
             name: "BackstitchSimulationTests",
             dependencies: [
                 "BackstitchSimulation", "BackstitchTesting", "Backstitch", "BackstitchCore",
-                "BackstitchStore",
-                "BackstitchSync",
+                "BackstitchStore", "BackstitchSync", "Threading",
             ],
             exclude: ["Scripts"]),
         .testTarget(

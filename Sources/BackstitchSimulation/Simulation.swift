@@ -38,7 +38,10 @@ public struct Simulation: Sendable {
 }
 
 extension SimulationScript {
-    /// Runs it, for as long as the options allow.
+    /// Runs it, for as long as each step ends in the time that the options allow.
+    ///
+    /// A run has a number of steps that is given with it, so this bounds all of it. Its whole time says
+    /// less: on a machine that is busy with other work, a run that goes on well takes minutes.
     public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
         let world = SimulationWorld(self, options: options)
         let running = Task { await world.run() }
@@ -51,7 +54,11 @@ extension SimulationScript {
                 }
             }
             let watch = Task {
-                try await Task.sleep(for: options.patience)
+                var step: Int
+                repeat {
+                    step = await world.step
+                    try await options.wait(options.patience)
+                } while await world.step != step
                 running.cancel()
                 // What goes round without end may not notice that; then it is left to itself.
                 try await Task.sleep(for: .seconds(10))

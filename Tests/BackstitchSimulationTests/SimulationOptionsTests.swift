@@ -3,6 +3,7 @@ import BackstitchSimulation
 import BackstitchSync
 import BackstitchTesting
 import Testing
+import Threading
 
 @Suite struct SimulationOptionsTests {
     @Test(arguments: SimulationProfile.allCases)
@@ -113,6 +114,35 @@ import Testing
         options.intermediary = { Mute(service: $0) }
         let failure = try #require(await Simulation(seed: 1, options: options).run().failure)
         #expect(failure.checker == "The run ends")
-        #expect(failure.details == ["It had not after 1.0 seconds."])
+        #expect(failure.details == ["Its step \(failure.step) had not after 1.0 seconds."])
+    }
+
+    @Test func `a run whose steps end is not given up, however long it takes`() async {
+        /// Counts the pages that are fetched: the time of this test.
+        struct Slow: ForwardingService {
+            let service: any RecordService
+            let pages: Locked<Int>
+
+            func zoneChanges(
+                in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+            ) async throws(ServiceError) -> ZoneChangesPage {
+                pages.withLock { $0 += 1 }
+                return try await service.zoneChanges(
+                    in: zone, since: token, limit: limit, fields: fields)
+            }
+        }
+        let pages = Locked(0)
+        let waits = Locked(0)
+        var options = SimulationOptions()
+        options.steps = 300
+        options.intermediary = { Slow(service: $0, pages: pages) }
+        options.wait = { _ in
+            let end = pages.withLock(\.self) + 400
+            while pages.withLock(\.self) < end { try await Task.sleep(for: .milliseconds(1)) }
+            waits.withLock { $0 += 1 }
+        }
+        let result = await Simulation(seed: 105, options: options).run()
+        #expect(result.failure == nil)
+        #expect(waits.withLock(\.self) > 1, "\(pages.withLock(\.self)) pages")
     }
 }

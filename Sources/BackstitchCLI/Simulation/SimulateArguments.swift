@@ -7,7 +7,7 @@ import Terminal
 struct SimulateArguments {
     /// The most steps of a run.
     static let stepsMax = 100_000
-    /// The longest time for a seed, in seconds.
+    /// The longest time for a step of a seed, in seconds.
     static let patienceMax = 86_400
 
     static let seeds = Syntax.Option(
@@ -26,7 +26,7 @@ struct SimulateArguments {
         "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
     static let patience = Syntax.Option(
         "patience", "SECONDS",
-        "When a seed counts as one that does not end; 300 unless given.")
+        "How long a step of a seed may take before it counts as endless; 300 unless given.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 

@@ -15,8 +15,11 @@ public struct SimulationOptions: Sendable {
     public var faults = SimulationFaultChoice.bySeed
     /// The folder below which the stores are made; nil takes memory if there is some.
     public var directory: String?
-    /// How long a seed may take, by the machine's clock, until it counts as one that does not end.
+    /// How long a step may take, by the machine's clock, until its seed counts as one that does not
+    /// end; it is told after twice that time at the latest.
     public var patience = Duration.seconds(300)
+    /// How that time is waited for.
+    package var wait: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// What stands between a device and the service, made of the service; the service itself unless
     /// given.
     package var intermediary: @Sendable (any RecordService) -> any RecordService = { $0 }

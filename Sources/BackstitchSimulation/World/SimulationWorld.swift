@@ -101,10 +101,14 @@ actor SimulationWorld {
         return story.result
     }
 
+    /// The number of the step that is under way.
+    var step: Int { story.step }
+
     /// The result of a run that is given up because it does not end.
     var endless: SimulationResult {
         var result = story.result
-        result.failure = story.failure("The run ends", ["It had not after \(options.patience)."])
+        result.failure = story.failure(
+            "The run ends", ["Its step \(step) had not after \(options.patience)."])
         return result
     }
 
