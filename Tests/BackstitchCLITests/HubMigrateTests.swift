@@ -62,7 +62,7 @@ import Testing
         #expect(missing.code != 0 && missing.complaint.contains("no hub"))
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `a migration that is killed at any moment leaves the old hub or the new one`() throws {
         let kills = ProcessInfo.processInfo.environment["MIGRATION_KILLS"].flatMap(Int.init) ?? 10
         var state: UInt64 = 7

@@ -78,7 +78,7 @@ import Threading
         }
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: [false, true])
+    @Test(.timeLimit(.minutes(10)), arguments: [false, true])
     func `the service manager hears of the start, of work, of a reload and of the end`(
         isAbstract: Bool
     ) throws {
@@ -100,7 +100,7 @@ import Threading
         #expect(try child.wait() == .exit(code: 0))
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `a process that hangs says nothing`() throws {
         let name = "@backstitch-\(UUID().uuidString)"
         let socket = NotifySocket(try #require(ServiceManager.name(name)))
@@ -142,7 +142,7 @@ import Threading
 
     @Test(
         .enabled(if: access("/usr/bin/openssl", X_OK) == 0, "openssl is missing"),
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(10)))
     func `a hang-up has logs opened anew and the certificate read, and a bad one is refused`()
         throws
     {

@@ -58,7 +58,7 @@ import Threading
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `a migration that is killed at any moment leaves the old store or the new one`() throws {
         try enlarge()
         let kills = ProcessInfo.processInfo.environment["MIGRATION_KILLS"].flatMap(Int.init) ?? 10

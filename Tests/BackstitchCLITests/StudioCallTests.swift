@@ -11,7 +11,7 @@ import Testing
 }
 
 /// Asks the server of Studio what its page asks.
-@Suite(.timeLimit(.minutes(5))) struct StudioCallTests {
+@Suite(.timeLimit(.minutes(10))) struct StudioCallTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -8,7 +8,7 @@ import Testing
 @testable import BackstitchCLI
 
 /// Asks the server of Studio over a hub's folder what its page asks.
-@Suite(.timeLimit(.minutes(5))) struct StudioHubTests {
+@Suite(.timeLimit(.minutes(10))) struct StudioHubTests {
     let fixture: StoreFixture
     private var folder: String { fixture.root + "/hub" }
     private let container = "iCloud.studio"

@@ -6,7 +6,7 @@ import RawConnection
 import Testing
 
 /// Attacks the server of Studio over its socket.
-@Suite(.timeLimit(.minutes(5))) struct StudioTests {
+@Suite(.timeLimit(.minutes(10))) struct StudioTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -132,7 +132,7 @@ import Testing
 
     // The service refused the first edits of a record, which were all that a small window had of it.
     // They can't be parked alone, and the same window came for ever.
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `edits behind a window remedy the refusal of the first ones`() async throws {
         let (store, _, engine) = try device(recordsPerPass: 1)
         let id = Link.ID("linked")

@@ -8,7 +8,7 @@ import Threading
 import Testing
 
 /// Replies that come when their engine was stopped and another one goes on.
-@Suite(.timeLimit(.minutes(5))) struct LateReplyTests {
+@Suite(.timeLimit(.minutes(10))) struct LateReplyTests {
     let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 5))
 
     /// What a store has besides what the application wrote.

@@ -7,7 +7,7 @@ import Threading
 import Testing
 
 /// Calls that are let go while the service does not answer. A call that is not would hang.
-@Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
+@Suite(.timeLimit(.minutes(10))) struct LettingGoTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 
