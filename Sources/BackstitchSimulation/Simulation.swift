@@ -44,6 +44,7 @@ extension SimulationScript {
     /// less: on a machine that is busy with other work, a run that goes on well takes minutes.
     public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
         let world = SimulationWorld(self, options: options)
+        let wait = options.wait ?? { try await Task.sleep(for: $0) }
         let running = Task { await world.run() }
         return await withCheckedContinuation { continuation in
             let waiting = Locked<CheckedContinuation<SimulationResult, Never>?>(continuation)
@@ -57,7 +58,7 @@ extension SimulationScript {
                 var step: Int
                 repeat {
                     step = await world.step
-                    try await options.wait(options.patience)
+                    try await wait(options.patience)
                 } while await world.step != step
                 running.cancel()
                 // What goes round without end may not notice that; then it is left to itself.

@@ -26,7 +26,7 @@ struct SimulateArguments {
         "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
     static let patience = Syntax.Option(
         "patience", "SECONDS",
-        "How long a step of a seed may take before it counts as endless; 300 unless given.")
+        "How long a step of a seed may take; 300 unless given.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 

@@ -18,8 +18,8 @@ public struct SimulationOptions: Sendable {
     /// How long a step may take, by the machine's clock, until its seed counts as one that does not
     /// end; it is told after twice that time at the latest.
     public var patience = Duration.seconds(300)
-    /// How that time is waited for.
-    package var wait: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// How that time is waited for; the machine's clock unless given.
+    package var wait: (@Sendable (Duration) async throws -> Void)?
     /// What stands between a device and the service, made of the service; the service itself unless
     /// given.
     package var intermediary: @Sendable (any RecordService) -> any RecordService = { $0 }
