@@ -4,10 +4,7 @@ import Terminal
 /// The `backstitch` program.
 @main
 struct Program {
-    static let name = "backstitch"
-    /// The version of the program.
-    static let version = "0.1.0"
-
+    private static let (name, version) = (About.name, About.version)
     private static let summary = "Looks at Backstitch stores, and checks and repairs them."
 
     /// All commands, in the order of the help.
@@ -122,7 +119,7 @@ extension Command {
     /// The one line that shows how to call it.
     var usage: String {
         let operands = syntax.operands.map(\.name) + syntax.optionalOperands.map { "[\($0.name)]" }
-        return ([Program.name, name] + operands + ["[OPTIONS]"]).joined(separator: " ")
+        return ([About.name, name] + operands + ["[OPTIONS]"]).joined(separator: " ")
     }
 
     /// All there is to say of it.

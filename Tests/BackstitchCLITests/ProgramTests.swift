@@ -12,7 +12,7 @@ import Testing
             #expect(result.complaint.isEmpty)
             for command in Program.commands { #expect(result.output.contains(command.summary)) }
         }
-        #expect(try Runner.run("--version").output == "backstitch \(Program.version)\n")
+        #expect(try Runner.run("--version").output == "backstitch \(About.version)\n")
     }
 
     @Test(arguments: Program.commands.map(\.name))

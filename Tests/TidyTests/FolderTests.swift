@@ -17,7 +17,8 @@ import Testing
 
     @Test func `a circle is found, and its way told`() {
         let files = [
-            ("A", "struct One { let two: Two }"), ("B", "struct Two { let three: Three }"),
+            ("A", "struct One { let two: Two }"),
+            ("B", #"struct Two { let text = "Four \(name(Three.self)) Four" }"#),
             ("C", "struct Three { var one: One? }"), ("D", "struct Four { let one: One }"),
         ].map { SourceFile(path: "Sources/M/\($0.0)/File.swift", text: $0.1) }
         #expect(Folders(files).circle?.sorted() == ["A", "A", "B", "C"])
@@ -56,11 +57,28 @@ private struct Folders {
         "struct", "class", "enum", "actor", "protocol", "typealias",
     ]
 
-    /// The names in a line, without what is in quotes.
+    /// The names in a line, without what is in quotes but for what a text is given.
     private static func words(of line: Substring) -> [String] {
-        var (words, word, isQuoted) = ([String](), [UInt8](), false)
+        var (words, word, isQuoted, last) = ([String](), [UInt8](), false, UInt8(0))
+        // The parentheses that are open in each part of a text that is code.
+        var open: [Int] = []
         for byte in line.utf8 {
-            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+            defer { last = byte }
+            switch byte {
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: "(") where isQuoted && last == UInt8(ascii: "\\"):
+                open.append(0)
+                isQuoted = false
+            case UInt8(ascii: "(") where !isQuoted && !open.isEmpty: open[open.count - 1] += 1
+            case UInt8(ascii: ")") where !isQuoted && !open.isEmpty:
+                if open[open.count - 1] == 0 {
+                    open.removeLast()
+                    isQuoted = true
+                } else {
+                    open[open.count - 1] -= 1
+                }
+            default: break
+            }
             let isPart =
                 (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
                 || byte == UInt8(ascii: "_")

@@ -42,7 +42,7 @@ enum DoctorLines {
         if let keptAt = report.keptAt?.path {
             lines.append("The damaged files and a report are at \(keptAt.printable).")
         } else {
-            lines.append("To do it: \(Program.name) doctor --repair \(path.printable)")
+            lines.append("To do it: \(About.name) doctor --repair \(path.printable)")
         }
         return lines
     }

@@ -66,9 +66,9 @@ struct VerifyCommand: Command {
         let advice =
             report.isLogDamaged
             ? "The log is damaged, and the tables can't be made from it. See what can be kept: "
-                + "\(Program.name) doctor \(path.printable)"
+                + "\(About.name) doctor \(path.printable)"
             : "The log is whole. Make the tables from it again: "
-                + "\(Program.name) rebuild \(path.printable)"
+                + "\(About.name) rebuild \(path.printable)"
         return ["Not consistent:"] + report.problems.map { "  " + $0.printable } + [advice]
     }
 }

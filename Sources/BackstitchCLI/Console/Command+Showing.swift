@@ -12,7 +12,7 @@ extension Command {
         } catch let error as StoreError where error.code == .olderFormat {
             throw Refusal(
                 "The store at '\(path.printable)' has an older format, and nothing is to be changed in "
-                    + "it. '\(Program.name) verify \(path.printable)' brings it to the present one."
+                    + "it. '\(About.name) verify \(path.printable)' brings it to the present one."
             )
         }
     }

@@ -19,7 +19,7 @@ enum Failure {
     /// What the message of the store can't know, because only the program has it.
     private static func advice(for code: StoreError.Code) -> String? {
         switch code {
-        case .newerFormat: "This is \(Program.name) \(Program.version). Nothing was changed."
+        case .newerFormat: "This is \(About.name) \(About.version). Nothing was changed."
         default: nil
         }
     }

@@ -58,7 +58,7 @@ struct StudioCommand: Command {
             if !allowsWrites, try HubFolder(path).isOlder {
                 throw Refusal(
                     "The hub in '\(path.printable)' has an older format, and nothing is to be changed in "
-                        + "it. '\(Program.name) hub migrate --data \(path.printable)' brings it to the "
+                        + "it. '\(About.name) hub migrate --data \(path.printable)' brings it to the "
                         + "present one.")
             }
             let hub = try await Hub(at: path)
