@@ -12,6 +12,8 @@ enum CompareCommand {
           --records N      how many contacts; 100000 unless given
           --seed N         another set of contacts
           --directory DIR  where the stores are made; the current folder unless given
+          --cgroup DIR     a control group of Linux to go into once the contacts are made, so that a
+                           limit of its memory is one of the engines and their pages alone
           --json           writes the figures to the standard output, as a list in JSON
           --output FILE    where the same list is kept; Benchmarks/results/compare.json
                            unless given
@@ -33,6 +35,7 @@ enum CompareCommand {
             case "--records": options.records = try arguments.number(of: word, from: 1_000)
             case "--seed": options.seed = UInt64(try arguments.number(of: word, from: 0))
             case "--directory": options.directory = try arguments.value(of: word)
+            case "--cgroup": options.controlGroup = try arguments.value(of: word)
             case "--json": options.isJSON = true
             case "--output": options.output = try arguments.value(of: word)
             case "--svg": options.svg = try arguments.value(of: word)

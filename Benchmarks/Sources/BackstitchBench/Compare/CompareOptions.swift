@@ -6,6 +6,8 @@ struct CompareOptions {
     var records = 100_000
     var isJSON = false
     var directory: String?
+    /// The folder of a control group, whose memory is all that the engines have.
+    var controlGroup: String?
     var output: String?
     var svg: String?
     var seed: UInt64 = 1

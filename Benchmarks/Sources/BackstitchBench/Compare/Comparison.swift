@@ -18,6 +18,7 @@ struct Comparison {
         foldSet = ContactSet(
             Dataset(records: options.records / 2, saves: 0, seed: options.seed + 1))
         questions = Questions(set.data, seed: options.seed + 2)
+        if let group = options.controlGroup { try Self.enter(group) }
         let parent = options.directory ?? FileManager.default.currentDirectoryPath
         folder = parent + "/backstitch-bench-\(ProcessInfo.processInfo.processIdentifier)"
         try FileManager.default.createDirectory(
@@ -26,6 +27,19 @@ struct Comparison {
             Progress.warn(
                 "\(folder) is in memory, so that no sync costs anything. Give --directory on a "
                     + "disk.")
+        }
+    }
+
+    /// Goes into a control group. What memory the process has stays charged to the group it had before.
+    private static func enter(_ group: String) throws {
+        do {
+            let file = try FileHandle(forWritingTo: URL(filePath: group + "/cgroup.procs"))
+            try file.write(contentsOf: Data("0\n".utf8))
+            try file.close()
+        } catch {
+            throw EngineFailure(
+                description: "The process can't go into the control group \(group): "
+                    + "\(error.localizedDescription) Give the folder of one that it may write to.")
         }
     }
 
