@@ -20,25 +20,16 @@ extension EnvironmentCore {
         guard pages >= Self.growthBytes / Int(getpagesize()) else { return }
         self.pagesAtRelease = info.me_last_pgno
         releaseMemory()
+        try? gate.inside { () throws(LMDBError) in map.adviseReading() }
     }
 
     /// Lets go of all of the file's pages that this process has in memory. Reads go on, and get them back
     /// from the system's cache.
     func releaseMemory() {
-        guard let slot = try? beginRead() else { return }
-        defer { endRead(slot) }
-        guard let address = try? Self.anyAddress(in: Access(slot.pointee.transaction)),
-            let range = MemoryMap.range(around: address)
-        else { return }
-        // The map is only read and shared with the file: nothing in it is this process's own.
-        madvise(range.baseAddress, range.count, MADV_DONTNEED)
-    }
-
-    /// An address in the map.
-    private static func anyAddress(in access: Access) throws -> UInt? {
-        try access.withCursor(in: .main) { cursor in
-            guard try cursor.next() else { return nil }
-            return cursor.value.baseAddress.map { UInt(bitPattern: $0) }
+        try? gate.inside { () throws(LMDBError) in
+            guard let range = map.range() else { return }
+            // The map is only read and shared with the file: nothing in it is this process's own.
+            madvise(range.baseAddress, range.count, MADV_DONTNEED)
         }
     }
 }

@@ -45,7 +45,8 @@ final class EnvironmentCore: @unchecked Sendable {
         self.pointer = pointer
         let gate = gate
         map = EnvironmentMap(
-            pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path)
+            pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path,
+            memoryBytes: options.memoryBytes)
         do throws(LMDBError) {
             databases = try Self.openDatabases(pointer, options, folder)
             members = DatabaseMembers(pointer, options)
@@ -60,6 +61,7 @@ final class EnvironmentCore: @unchecked Sendable {
             mdb_env_close(pointer)
             throw error
         }
+        map.adviseReading()
         var dead: Int32 = 0
         mdb_reader_check(pointer, &dead)
         state.initialize(to: WriteState(options.family == nil ? nil : members))

@@ -1,12 +1,28 @@
 import CLMDB
 import Glibc
+import Synchronization
 
 /// The map of a data file, which grows with it, and changes when another process made it grow.
-struct EnvironmentMap: @unchecked Sendable {  // The pointer is constant, and used behind the gate.
+final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind the gate.
     let pointer: OpaquePointer
     let gate: Gate
     let bytesMax: Int
     let path: String
+    /// How much memory there is for the file's pages, for tests; nil for what the system lets the process have.
+    private let memoryBytes: Int?
+    private let isLarge = Atomic(false)
+    /// Whether the file was larger than the memory when it was looked at last.
+    var exceedsMemory: Bool { isLarge.load(ordering: .relaxed) }
+
+    init(
+        pointer: OpaquePointer, gate: Gate, bytesMax: Int, path: String, memoryBytes: Int?
+    ) {
+        self.pointer = pointer
+        self.gate = gate
+        self.bytesMax = bytesMax
+        self.path = path
+        self.memoryBytes = memoryBytes
+    }
 
     /// Runs a closure inside the gate, again after the map had to change for it. The calling thread is
     /// outside of the gate.
@@ -51,9 +67,49 @@ struct EnvironmentMap: @unchecked Sendable {  // The pointer is constant, and us
     /// Sets the size; 0 stands for the size in the file. No transaction is inside the gate.
     private func set(_ bytes: Int) throws(LMDBError) {
         let status = mdb_env_set_mapsize(pointer, bytes)
-        if status == MDB_SUCCESS { return }
+        // The new map knows nothing of advice.
+        if status == MDB_SUCCESS { return adviseReading() }
         // LMDB has dropped the old map before it failed to make the new one.
         if status != EINVAL { gate.panic() }
         throw LMDBError(status: status, "change the size of the map to \(bytes) bytes")
+    }
+}
+
+extension EnvironmentMap {
+    /// A file of fewer bytes is not looked at: whether it fits is not worth the question.
+    private static let adviceBytesMin = 64 << 20
+
+    /// Has the system read single pages of a file that is larger than the memory.
+    ///
+    /// Otherwise it reads some thirty pages for each that is missing, and lets go of as many others to have
+    /// room for them. Walks tell it which pages come next (``PagesAhead``). The calling thread is inside the
+    /// gate, or nobody else is.
+    func adviseReading() {
+        var info = MDB_envinfo()
+        mdb_env_info(pointer, &info)
+        let bytes = (info.me_last_pgno + 1) * Int(getpagesize())
+        guard bytes >= min(Self.adviceBytesMin, memoryBytes ?? .max),
+            bytes > memoryBytes ?? MemoryLimit.current(), let range = range()
+        else { return }
+        madvise(range.baseAddress, range.count, MADV_RANDOM)
+        isLarge.store(true, ordering: .relaxed)
+    }
+
+    /// The map; nil if it can't be told. The calling thread is inside the gate, or nobody else is.
+    func range() -> UnsafeMutableRawBufferPointer? {
+        var begun: OpaquePointer?
+        guard mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) == MDB_SUCCESS,
+            let transaction = begun
+        else { return nil }
+        defer { mdb_txn_abort(transaction) }
+        var opened: OpaquePointer?
+        guard mdb_cursor_open(transaction, Database.main.handle, &opened) == MDB_SUCCESS,
+            let cursor = opened
+        else { return nil }
+        defer { mdb_cursor_close(cursor) }
+        var (key, value) = (MDB_val(), MDB_val())
+        // It points into the map.
+        guard mdb_cursor_get(cursor, &key, &value, MDB_FIRST) == MDB_SUCCESS else { return nil }
+        return MemoryMap.range(around: UInt(bitPattern: value.mv_data))
     }
 }

@@ -7,6 +7,8 @@ package struct EnvironmentOptions: Sendable, Hashable {
     package var mapBytes: Int = 16 << 30
     /// The map doubles up to this size, in bytes; then writes throw `mapFull`.
     package var mapBytesMax: Int = 16 << 40
+    /// The bytes of memory that the file's pages may take, for tests; `nil` for what the system lets the process have.
+    var memoryBytes: Int?
     /// The reader slots of the lock file. The first process that opens the file decides.
     package var readersMax = 1024
     /// The names of the databases; missing ones are created, except when reading only.

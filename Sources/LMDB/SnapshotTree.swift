@@ -9,6 +9,8 @@ struct SnapshotTree {
     let pageCount: UInt64
     let root: UInt64
     let depth: Int
+    /// Whether the system has to be told which pages come next, because it reads none by itself.
+    let isTold: Bool
 
     private func page(_ number: UInt64, _ flags: UInt16) -> MappedPage? {
         guard number > 1, number < pageCount else { return nil }
@@ -106,6 +108,7 @@ struct SnapshotTree {
         guard var leaf = page(number, PageWalk.Flag.leaf),
             var index = leaf.place(of: first, from: 0, fetches: true)?.before
         else { throw failed() }
+        var pages = isTold ? PagesAhead(map, pageBytes, pageCount) : nil
         // Of the first page some entries, for most walks are short; of another all that the one before
         // left time for.
         var isFirst = true
@@ -121,6 +124,7 @@ struct SnapshotTree {
                     (last, isEnd) = (place.before, true)
                 }
             }
+            if !isEnd, let (page, next) = branches.last { pages?.tell(page, next, before: end) }
             let next = isEnd ? nil : try nextLeaf(&branches, failed)
             next?.prefetchHead()
             for at in index..<last {
@@ -189,6 +193,9 @@ struct SnapshotTree {
                 let leaf = number.map { MappedPage(map + Int($0) * pageBytes, pageBytes) }
                 leaf?.prefetchHead()
                 $0.initializeElement(at: index, to: leaf.map { (key, $0) })
+            }
+            if isTold {
+                for case let (_, leaf)? in $0 { PagesAhead.need(leaf.start, pageBytes) }
             }
             for search in $0 { search?.leaf.prefetchNodes() }
             for case let (key, leaf)? in $0 where leaf.flags == PageWalk.Flag.leaf {

@@ -122,7 +122,8 @@ struct SnapshotTrees {
         return SnapshotTree(
             map: map, pageBytes: pageBytes,
             // The newest commit has no fewer, nor has the file.
-            pageCount: UInt64(info.me_last_pgno) + 1, root: UInt64(root), depth: tree.depth)
+            pageCount: UInt64(info.me_last_pgno) + 1, root: UInt64(root), depth: tree.depth,
+            isTold: core.map.exceedsMemory)
     }
 
     /// The beginning of the map, by the numbers that two pages have: that around an address, and that of

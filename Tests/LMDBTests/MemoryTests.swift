@@ -10,8 +10,8 @@ import Testing
         fixture = try Fixture()
     }
 
-    /// How much of the mapping that has a snapshot's pages is in memory, in kB.
-    private func residentKilobytes(_ environment: Environment) throws -> Int {
+    /// What `/proc/self/smaps` says of the mapping that has a snapshot's pages (proc(5)).
+    private func words(_ name: String, _ environment: Environment) throws -> [Substring] {
         let start = try environment.read { transaction in
             try transaction.access.withCursor(in: environment.database("one")) { cursor in
                 _ = try cursor.next()
@@ -26,8 +26,18 @@ import Testing
         let lines = String(decoding: file.readDataToEndOfFile(), as: UTF8.self)
             .split(separator: "\n")
         let header = try #require(lines.firstIndex { $0.hasPrefix(first) })
-        let line = try #require(lines[header...].first { $0.hasPrefix("Rss:") })
-        return try #require(Int(line.split(separator: " ")[1]))
+        let line = try #require(lines[header...].first { $0.hasPrefix(name + ":") })
+        return Array(line.split(separator: " ").dropFirst())
+    }
+
+    /// How much of the mapping is in memory, in kB.
+    private func residentKilobytes(_ environment: Environment) throws -> Int {
+        try #require(Int(words("Rss", environment)[0]))
+    }
+
+    /// Whether the system reads single pages of it.
+    private func readsSinglePages(_ environment: Environment) throws -> Bool {
+        try words("VmFlags", environment).contains("rr")
     }
 
     private func write(_ megabytes: Int, _ environment: Environment) throws {
@@ -77,6 +87,48 @@ import Testing
         try write(80, environment)
         #expect(try #require(environment.core.pagesAtRelease) - before >= 16_384)
         #expect(try readAll(environment) == 7 * 80_000)
+    }
+
+    // MARK: Files that are larger than the memory
+
+    @Test func `the system reads single pages of a file that is larger than the memory`() throws {
+        for isOpenedLarge in [false, true] {
+            // What is in memory counts only while the file is smaller than that.
+            let environment = try fixture.open {
+                $0.durability = .relaxed
+                $0.mapBytes = 1 << 22
+                $0.memoryBytes = 70 << 20
+            }
+            #expect(environment.core.map.exceedsMemory == isOpenedLarge)
+            if !isOpenedLarge {
+                try write(50, environment)
+                #expect(try !readsSinglePages(environment))
+                try write(100, environment)
+            }
+            #expect(environment.core.map.exceedsMemory)
+            #expect(try readsSinglePages(environment))
+            try environment.core.map.grow()
+            #expect(try readsSinglePages(environment))
+            #expect(try readAll(environment) == 7 * 100_000)
+            environment.close()
+        }
+    }
+
+    @Test func `memory has the limit of the least control group`() {
+        #expect(
+            MemoryLimit.files(ofGroups: "4:memory:/a/b\n3:cpu,cpuacct:/c\n0::/d e/f:g\nx\n\n") == [
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/d e/memory.max",
+                "/sys/fs/cgroup/d e/f:g/memory.max",
+            ])
+        #expect(MemoryLimit.files(ofGroups: "0::/").first == "/sys/fs/cgroup/memory.max")
+        #expect(MemoryLimit.limit("max\n") == nil)
+        #expect(MemoryLimit.limit("0\n") == nil)
+        #expect(MemoryLimit.limit("134217728\n") == 134_217_728)
+        #expect(MemoryLimit.limit("99999999999999999999\n") == nil)
+        #expect((1 << 20)...(1 << 50) ~= MemoryLimit.current())
     }
 
     @Test(arguments: [

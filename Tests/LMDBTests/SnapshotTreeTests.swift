@@ -14,7 +14,12 @@ import Testing
     /// Keys of few and of many to a page, values with pages of their own among them, and several commits.
     @Test(arguments: 0..<12)
     func `reads what LMDB reads`(seed: Int) throws {
-        let environment = try fixture.open { $0.mapBytes = 1 << 22 }
+        let environment = try fixture.open {
+            $0.mapBytes = 1 << 22
+            // Half of them are told to the system page by page.
+            $0.memoryBytes = seed % 2 == 0 ? nil : 1
+        }
+        #expect(environment.core.map.exceedsMemory == (seed % 2 == 1))
         let database = try environment.database("one")
         var random = SeededGenerator(seed: UInt64(seed))
         var model: [[UInt8]: [UInt8]] = [:]
@@ -305,7 +310,7 @@ import Testing
             }
             let tree = SnapshotTree(
                 map: map, pageBytes: 4_096, pageCount: UInt64(byteCount / 4_096),
-                root: UInt64(meta.root), depth: meta.depth)
+                root: UInt64(meta.root), depth: meta.depth, isTold: seed % 2 == 1)
             let bounds = UInt(bitPattern: map)...UInt(bitPattern: map + byteCount)
             func check(_ bytes: UnsafeRawBufferPointer) {
                 guard let start = bytes.baseAddress else { return }

@@ -51,31 +51,24 @@ package struct LogReader {
 
     /// Visits the bytes of operations, which may be damaged, in sequence order.
     package func visitStored(from first: UInt64, _ visit: StoredVisit) throws {
-        try access.withCursor(in: database) { cursor in
-            var isThere = try unsafe TableKey.withSequence(first) {
-                try unsafe cursor.seek(atOrAfter: $0)
-            }
-            while isThere {
-                let sequence = unsafe cursor.key.sequence
-                guard sequence <= lastVisible, try unsafe visit(sequence, cursor.value) else {
-                    return
-                }
-                isThere = try cursor.next()
+        try unsafe TableKey.withSequence(first) { start in
+            _ = try unsafe StoredEntries.visit(
+                access, in: database, from: start, to: nil, reversed: false
+            ) { key, value in
+                let sequence = unsafe key.sequence
+                return try unsafe sequence <= lastVisible && visit(sequence, value)
             }
         }
     }
 
     /// Visits the bytes of operations, which may be damaged, from the last one back.
     package func visitStoredBackwards(_ visit: StoredVisit) throws {
-        try access.withCursor(in: database) { cursor in
-            var isThere = try cursor.last()
-            while isThere {
-                let sequence = unsafe cursor.key.sequence
-                if sequence <= lastVisible {
-                    guard try unsafe visit(sequence, cursor.value) else { return }
-                }
-                isThere = try cursor.previous()
-            }
+        let first = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        _ = try unsafe StoredEntries.visit(
+            access, in: database, from: first, to: nil, reversed: true
+        ) { key, value in
+            let sequence = unsafe key.sequence
+            return try unsafe sequence > lastVisible || visit(sequence, value)
         }
     }
 
