@@ -143,37 +143,126 @@ import Threading
     }
 
     @Test func `each part of the records has its share of all tables`() throws {
-        struct Ended: Error {}
         let folder = try TemporaryFolder()
         let store = try folder.open(configuration: configuration(threads: 2))
         defer { store.close() }
         try fill(store)
-        let place = try VerificationPlace(configuration(threads: 2))
-        #expect(throws: Ended.self) {
-            try place.withTables(2) { tables throws in
-                try store.read { tx throws in
-                    let all = try TablesDigest(tx.reader).entries
-                    let shares = try tables.indices.map { part in
-                        let target = tables[part].reader(tx.reader.catalog)
-                        try Verifier(reader: tx.reader).project(
-                            part: part, of: 2, into: target, progress: { _ in })
-                        return try TablesDigest(target).entries
-                    }
-                    #expect(shares.reduce(0, +) == all)
-                    #expect(shares.allSatisfy { $0 > all / 3 })
+        try store.read { tx throws in
+            let verifier = Verifier(reader: tx.reader)
+            let all = try TablesDigest(tx.reader).entries
+            for count in [1, 2, 7] {
+                let parts = try RecordParts(tx.reader.log, count: count)
+                #expect(parts.count == count)
+                let replays = try (0..<count).map {
+                    try verifier.replay(part: $0, of: parts, progress: { _ in })
                 }
-                throw Ended()
+                let shares = replays.map { $0.rows.values.reduce(0, +) + $0.entries.count }
+                #expect(shares.reduce(0, +) == all)
+                #expect(shares.allSatisfy { $0 > all / count / 2 })
+                #expect(replays.allSatisfy { $0.problem == nil })
             }
         }
-        // Nothing of it stays.
-        #expect(throws: Ended.self) {
-            try place.withTables(3) { tables throws in
-                for part in tables {
-                    let reader = part.reader(try store.read { $0.reader.catalog })
-                    #expect(try TablesDigest(reader).entries == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func `the operations of a record are visited together, in their order`(copies: Bool) throws {
+        let folder = try TemporaryFolder()
+        let store = try folder.open(configuration: configuration(threads: 1))
+        defer { store.close() }
+        try fill(store)
+        try store.read { tx throws in
+            let log = tx.reader.log
+            for parts in try [RecordParts(log, count: 1), RecordParts(log, count: 5)] {
+                var last: (entity: UInt16, key: [UInt8]) = (0, [])
+                var (records, count) = (0, 0)
+                for part in 0..<parts.count {
+                    let part = try PartOperations(log, part: part, of: parts, copies: copies)
+                    try part.visitRecords { entity, key, operations in
+                        let record = (entity: entity.rawValue, key: Array(key))
+                        #expect(
+                            last.entity < record.entity
+                                || last.entity == record.entity
+                                    && last.key.lexicographicallyPrecedes(record.key)
+                        )
+                        last = record
+                        records += 1
+                        var sequence: UInt64 = 0
+                        for index in operations.indices {
+                            let operation = try operations[index]
+                            #expect(
+                                operation.keyBytes.elementsEqual(key)
+                                    && operation.entity == entity)
+                            #expect(operation.sequence > sequence)
+                            sequence = operation.sequence
+                            count += 1
+                        }
+                    }
                 }
-                throw Ended()
+                #expect(records == Self.count + 20)
+                #expect(try count == tx.reader.access.count(of: tx.reader.databases.log))
             }
+        }
+    }
+
+    @Test func `entries are found to differ in any order`() {
+        func sums(_ entries: [(String, String)], ignoring: [[UInt8]] = []) -> EntrySums {
+            var sums = EntrySums(ignoring: ignoring)
+            for (key, value) in entries {
+                Array(key.utf8).withUnsafeBytes { key in
+                    Array(value.utf8).withUnsafeBytes { sums.add(key, $0) }
+                }
+            }
+            return sums
+        }
+        let all = [("2abc", ""), ("2abd", "x"), ("3abc", ""), ("4", "")]
+        #expect(sums(all).difference(from: sums(all.reversed())) == nil)
+        #expect(sums(all).count == 4)
+        for index in all.indices {
+            var fewer = all
+            fewer.remove(at: index)
+            #expect(sums(all).difference(from: sums(fewer))?.kind == .lacks)
+            #expect(sums(fewer).difference(from: sums(all))?.kind == .hasOthers)
+            var others = all
+            others[index].1 += "y"
+            #expect(sums(all).difference(from: sums(others))?.kind == .hasOtherValues)
+            others = all
+            others[index].0 += "y"
+            let difference = sums(all).difference(from: sums(others))
+            #expect(difference?.kind == .hasOthers)
+            #expect(difference?.table == Array(all[index].0.utf8)[0])
+        }
+        let swapped = [("2abc", "x"), ("2abd", ""), ("3abc", ""), ("4", "")]
+        #expect(sums(all).difference(from: sums(swapped))?.kind == .hasOtherValues)
+        #expect(sums(all, ignoring: [Array("2ab".utf8)]).count == 2)
+    }
+
+    @Test func `a record's own tables follow from its puts and deletes`() {
+        let record = RecordTables()
+        func bytes(_ text: String, _ body: (UnsafeRawBufferPointer) -> Void) {
+            Array(text.utf8).withUnsafeBytes(body)
+        }
+        var random = SeededGenerator(seed: 7)
+        var model: [String: String] = [:]
+        var (wanted, found) = (EntrySums(ignoring: []), EntrySums(ignoring: []))
+        for _ in 0..<3 {
+            for round in 0..<4_000 {
+                let key = "2ab\(Int.random(in: 0..<30, using: &random))"
+                if Bool.random(using: &random) {
+                    let value = String(repeating: "v", count: round % 90)
+                    bytes(key) { key in bytes(value) { record.put(key, $0) } }
+                    model[key] = value
+                } else {
+                    bytes(key) { record.delete($0) }
+                    model[key] = nil
+                }
+            }
+            for (key, value) in model {
+                bytes(key) { key in bytes(value) { wanted.add(key, $0) } }
+            }
+            model = [:]
+            record.finish { found.add($0, $1) }
+            #expect(wanted.difference(from: found) == nil)
+            #expect(wanted.count == found.count)
         }
     }
 }

@@ -18,7 +18,7 @@ struct VerifyCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: [.json],
         notes: """
-            Nothing in the store is changed; a copy of the tables is made in a temporary place.
+            Nothing in the store is changed. Views are built again in a temporary place, to be compared.
             Exit codes: 0 the store is consistent; 1 it is not; 2 it could not be checked.
 
             JSON: one object.

@@ -16,9 +16,14 @@ package struct Projector: ~Copyable {
     /// What waits to be pushed, kept up with the tables; nil if nobody asks.
     package var counting: OutboxCounting?
 
-    package init(access: Access, databases: Databases) {
+    /// Where the rows and entries of one record are; nil for the tables.
+    private let record: RecordTables?
+
+    /// - Parameter record: Where to apply operations instead of the tables, which then are only read.
+    package init(access: Access, databases: Databases, into record: RecordTables? = nil) {
         self.access = access
         self.databases = databases
+        self.record = record
     }
 
     /// Applies an operation of the log to the row that it finds.
@@ -124,10 +129,9 @@ package struct Projector: ~Copyable {
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.unreadable
         ) { key in
             if isUnreadable {
-                let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-                try unsafe access.put(key, empty, in: databases.tables)
+                try unsafe putEntry(key)
             } else {
-                try unsafe access.delete(key, in: databases.tables)
+                try unsafe deleteEntry(key)
             }
         }
     }
@@ -136,10 +140,9 @@ package struct Projector: ~Copyable {
 
     /// Notes which contents an operation names; notes that are there stay.
     package mutating func putContents(of operation: OperationView) throws {
-        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         for content in operation.contents {
             makeContentKey(content, operation.sequence)
-            try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
+            try unsafe putEntry(indexBuffer.bytes)
         }
     }
 
@@ -147,7 +150,7 @@ package struct Projector: ~Copyable {
     package mutating func deleteContents(_ contents: Set<ContentKey>, of sequence: UInt64) throws {
         for content in contents {
             makeContentKey(content, sequence)
-            try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
+            try unsafe deleteEntry(indexBuffer.bytes)
         }
     }
 
@@ -363,7 +366,7 @@ package struct Projector: ~Copyable {
     ) throws {
         try unsafe TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try unsafe access.put($0, value, in: databases.tables) }
+        ) { try unsafe putEntry($0, value) }
     }
 
     private mutating func journal(
@@ -374,7 +377,7 @@ package struct Projector: ~Copyable {
         unsafe rowBuffer.append(operation.keyBytes)
         unsafe rowBuffer.append(report)
         try unsafe TableKey.withJournal(operation.sequence) {
-            try unsafe access.put($0, rowBuffer.bytes, in: databases.tables)
+            try unsafe putEntry($0, rowBuffer.bytes)
         }
     }
 
@@ -393,20 +396,22 @@ package struct Projector: ~Copyable {
     private mutating func putRow(_ operation: OperationView) throws {
         try unsafe TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) { key in
             unsafe RowView.appendChecksum(at: key, to: &rowBuffer)
+            if let record { return unsafe record.putRow(rowBuffer.bytes) }
             try unsafe databases.put(key, rowBuffer.bytes, access)
         }
     }
 
     private func deleteRow(_ operation: OperationView) throws {
+        if let record { return record.deleteRow() }
         try unsafe TableKey.withRow(operation.entity, keyBytes: operation.keyBytes) {
             try unsafe databases.delete($0, access)
         }
     }
 
     private func deleteParked(_ operation: OperationView) throws {
-        _ = try unsafe TableKey.withRow(
+        try unsafe TableKey.withRow(
             operation.entity, keyBytes: operation.keyBytes, table: TableKey.parked
-        ) { try unsafe access.delete($0, in: databases.tables) }
+        ) { try unsafe deleteEntry($0) }
     }
 
     /// The stored value of an attribute; nil if there is none and the default counts.
@@ -430,8 +435,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) throws {
         guard unsafe makeIndexKey(keyBytes, attribute, value, in: table) else { return }
-        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
+        try putKey()
     }
 
     private mutating func deleteIndex(
@@ -439,7 +443,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) throws {
         guard unsafe makeIndexKey(keyBytes, attribute, value, in: table) else { return }
-        try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
+        try deleteKey()
     }
 
     private mutating func makeCompoundKey(
@@ -450,13 +454,24 @@ package struct Projector: ~Copyable {
         try unsafe TableKey.appendCompound(of: table, index, keyBytes, to: &indexBuffer, value)
     }
 
-    private func putKey() throws {
-        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
+    private func putKey() throws { try unsafe putEntry(indexBuffer.bytes) }
+
+    private func deleteKey() throws { try unsafe deleteEntry(indexBuffer.bytes) }
+
+    private func putEntry(_ key: UnsafeRawBufferPointer) throws {
+        try unsafe putEntry(key, UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
-    private func deleteKey() throws {
-        _ = try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
+    private func putEntry(
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) throws {
+        if let record { return unsafe record.put(key, value) }
+        try unsafe access.put(key, value, in: databases.tables)
+    }
+
+    private func deleteEntry(_ key: UnsafeRawBufferPointer) throws {
+        if let record { return unsafe record.delete(key) }
+        _ = try unsafe access.delete(key, in: databases.tables)
     }
 
     private mutating func makeInverseKey(
@@ -473,8 +488,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) throws {
         guard unsafe makeInverseKey(keyBytes, attribute, target, in: table) else { return }
-        let empty = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        try unsafe access.put(indexBuffer.bytes, empty, in: databases.tables)
+        try putKey()
     }
 
     private mutating func deleteInverse(
@@ -482,7 +496,7 @@ package struct Projector: ~Copyable {
         in table: EntityTable
     ) throws {
         guard unsafe makeInverseKey(keyBytes, attribute, target, in: table) else { return }
-        try unsafe access.delete(indexBuffer.bytes, in: databases.tables)
+        try deleteKey()
     }
 
     private func contradiction(_ operation: OperationView, _ what: String) -> StoreError {

@@ -161,7 +161,7 @@ struct EndChecks {
             throw story.failure("The log of a fresh device does not add up", account.problems)
         }
         try compare(account, records, "A fresh device", store)
-        guard try StoreChecks.verify(store).isConsistent else {
+        guard try store.verify().isConsistent else {
             throw story.failure("The store of a fresh device is not consistent", [])
         }
     }

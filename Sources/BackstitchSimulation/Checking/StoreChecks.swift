@@ -2,7 +2,6 @@ import Backstitch
 import BackstitchCore
 import BackstitchStore
 import BackstitchTesting
-import Threading
 
 /// Checks a device's store and log at any moment of a run.
 struct StoreChecks {
@@ -15,7 +14,7 @@ struct StoreChecks {
     @discardableResult
     func check(_ index: Int) throws -> LogAccount {
         let device = devices[index]
-        let report = try Self.verify(device.store)
+        let report = try device.store.verify()
         guard report.isConsistent else {
             throw story.failure("The store of \(device.name) is not consistent", report.problems)
         }
@@ -62,16 +61,6 @@ struct StoreChecks {
                     + trace(Array(account.doubtful.prefix(2)), device.store))
         }
         return account
-    }
-
-    /// Temporary places that no run verifies in now; making one costs more than a small store.
-    private static let places = Locked<[VerificationPlace]>([])
-
-    static func verify(_ store: Store) throws -> VerificationReport {
-        let known = places.withLock { $0.popLast() }
-        let place = try known ?? VerificationPlace(StoreConfiguration())
-        defer { places.withLock { $0.append(place) } }
-        return try StoreVerification.report(of: store, in: place)
     }
 
     /// The operations of records, to explain a failure.

@@ -81,7 +81,11 @@ private struct TablesRebuild {
             operations: operations, entries: after.entries, isIdentical: before == after)
     }
 
-    /// Empties the tables and applies the whole log again.
+    /// The operations whose records are in memory at once, about.
+    private static let operationsPerPart = 1 << 18
+
+    /// Empties the tables and applies the whole log again, record by record in the order of their keys, so that
+    /// rows are only added behind others, and entries put in the order of theirs.
     ///
     /// - Parameter progress: Called now and then with the number of operations that were applied.
     private func run(progress: (Int) -> Void) throws {
@@ -91,13 +95,37 @@ private struct TablesRebuild {
         log.hasWrittenDirectly = true
         try log.access.makeMembers(through: log.catalog.tables.count)
         try log.access.clearTables(log.databases)
-        var projector = Projector(access: log.access, databases: log.databases)
+        let count = try log.access.count(of: log.databases.log) / Self.operationsPerPart + 1
+        let parts = try RecordParts(log.reader.log, count: count)
+        let record = RecordTables()
+        var projector = Projector(access: log.access, databases: log.databases, into: record)
         var done = 0
-        try log.reader.log.visit(from: 1) { operation in
-            try projector.apply(operation, catalog: log.catalog)
-            done += 1
-            if done % WorkProgress.interval == 0 { progress(done) }
-            return true
+        for part in 0..<parts.count {
+            // Pages of the log that this transaction changed before may move.
+            let operations = try PartOperations(
+                log.reader.log, part: part, of: parts, copies: true)
+            var entries = EntryList()
+            try unsafe operations.visitRecords { entity, key, operations in
+                for index in operations.indices {
+                    _ = try projector.apply(
+                        operations[index], to: record.row, catalog: log.catalog)
+                    done += 1
+                    if done % WorkProgress.interval == 0 { progress(done) }
+                }
+                if let row = unsafe record.rowBytes {
+                    let rows = try log.access.rowsForWriting(of: entity)
+                    try unsafe log.access.append(key, row, in: rows)
+                }
+                unsafe record.finish { unsafe entries.append($0, $1) }
+            }
+            entries.sort()
+            try unsafe entries.visit { key, value in
+                if parts.count == 1 {
+                    try unsafe log.access.append(key, value, in: log.databases.tables)
+                } else {
+                    try unsafe log.access.put(key, value, in: log.databases.tables)
+                }
+            }
         }
         try log.recountOutbox()
     }

@@ -110,106 +110,94 @@ struct Verifier {
         }
     }
 
-    /// Applies the log to empty tables elsewhere, as far as it is of a part of the records.
+    // MARK: The tables
+
+    /// What follows from the operations of a part of the records.
+    struct Replay {
+        /// How many rows there are of each entity.
+        var rows: [EntityNumber: Int] = [:]
+        var entries: EntrySums
+        /// The first stored row that is not the one that follows.
+        var problem: String?
+    }
+
+    /// Applies the log as far as it is of a part of the records, record by record, and compares their rows.
     ///
-    /// No entry of the tables depends on more than one record.
-    ///
-    /// - Parameters:
-    ///   - parts: How many parts there are. One has about as many records as another.
-    ///   - progress: Called now and then with the number of operations since.
-    func project(
-        part: Int, of parts: Int, into target: TableReader, progress: (Int) -> Void
-    ) throws {
-        try target.access.makeMembers(through: reader.catalog.tables.count)
-        var projector = Projector(access: target.access, databases: target.databases)
+    /// - Parameter progress: Called now and then with the number of operations since.
+    func replay(
+        part: Int, of parts: RecordParts, progress: (Int) -> Void
+    ) throws -> Replay {
+        let operations = try PartOperations(reader.log, part: part, of: parts)
+        let record = RecordTables()
+        var projector = Projector(
+            access: reader.access, databases: reader.databases, into: record)
+        var replay = Replay(entries: EntrySums(ignoring: prefixesOfBuilding()))
         var done = 0
-        try unsafe reader.log.visitStored(from: 1) { sequence, bytes in
-            if parts > 1 {
-                // Whoever applies it compares its checksum.
-                let operation = try unsafe OperationView(bytes, sequence: sequence, verifies: false)
-                guard unsafe Checksum.xxh64(operation.keyBytes) % UInt64(parts) == UInt64(part)
-                else {
-                    return true
+        try unsafe operations.visitRecords { entity, key, operations in
+            for index in operations.indices {
+                let operation = try operations[index]
+                _ = try projector.apply(operation, to: record.row, catalog: reader.catalog)
+                done += 1
+                if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
+            }
+            if let row = unsafe record.rowBytes {
+                replay.rows[entity, default: 0] += 1
+                if replay.problem == nil {
+                    replay.problem = try unsafe problem(entity, key, row)
                 }
             }
-            let operation = try unsafe OperationView(bytes, sequence: sequence)
-            try projector.apply(operation, catalog: reader.catalog)
-            done += 1
-            if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
+            unsafe record.finish { unsafe replay.entries.add($0, $1) }
+        }
+        return replay
+    }
+
+    /// How a stored row differs from the one that follows from the log; nil if it does not.
+    private func problem(
+        _ entity: EntityNumber, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+    ) throws -> String? {
+        guard let rows = reader.access.rows(of: entity) else {
+            return "The store lacks the tree of entity \(entity.rawValue)'s rows."
+        }
+        let stored = try unsafe reader.access.get(key, in: rows)
+        guard let stored = unsafe stored else {
+            return Self.describe(.lacks, TableKey.rows, entity)
+        }
+        let isSame = unsafe stored.holdsSameBytes(as: row)
+        return isSame ? nil : Self.describe(.hasOtherValues, TableKey.rows, entity)
+    }
+
+    /// The entries of the tables but rows, as they are stored.
+    func storedEntries() throws -> EntrySums {
+        var sums = EntrySums(ignoring: prefixesOfBuilding())
+        try unsafe reader.visitStoredEntries { key, value in
+            unsafe sums.add(key, value)
             return true
         }
+        return sums
     }
 
-    /// Compares all tables entry by entry with those of parts of the records, and notes the first difference.
-    func compare(with expected: [TableReader], _ report: inout VerificationReport) throws {
-        let entities = max(
-            reader.catalog.tables.count, reader.access.members,
-            expected.map(\.access.members).max() ?? 0)
-        for number in 0..<entities {
-            let entity = EntityNumber(UInt16(number + 1))
-            guard let stored = reader.access.rows(of: entity) else {
-                report.note("The store lacks the tree of entity \(entity.rawValue)'s rows.")
-                return
-            }
-            let wanted = expected.compactMap { part in
-                part.access.rows(of: entity).map { (access: part.access, database: $0) }
-            }
-            if wanted.isEmpty { continue }
-            let isSame = try compare(
-                stored, with: wanted, prefix: TableKey.rowPrefix(entity), &report)
-            guard isSame else { return }
+    /// Notes the first difference between the tables and what follows from all parts of the records.
+    func compare(
+        _ replays: [Replay], _ stored: EntrySums, _ report: inout VerificationReport
+    ) throws {
+        if let problem = replays.lazy.compactMap(\.problem).first { return report.note(problem) }
+        var entries = EntrySums(ignoring: [])
+        var rows: [EntityNumber: Int] = [:]
+        for replay in replays {
+            entries.add(replay.entries)
+            rows.merge(replay.rows, uniquingKeysWith: +)
         }
-        _ = try compare(
-            reader.databases.tables,
-            with: expected.map { (access: $0.access, database: $0.databases.tables) }, prefix: [],
-            &report)
-    }
-
-    /// Compares a database entry by entry and notes the first difference.
-    ///
-    /// - Parameter prefix: What stands before its keys in those of ``TableKey``.
-    /// - Returns: Whether there is none.
-    private func compare(
-        _ database: Database, with wanted: [(access: Access, database: Database)],
-        prefix: [UInt8], _ report: inout VerificationReport
-    ) throws -> Bool {
-        // Indexes that are being built lack entries, and may.
-        let building = prefix.isEmpty ? prefixesOfBuilding() : []
-        func isBuilding(_ key: UnsafeRawBufferPointer) -> Bool {
-            building.contains { unsafe key.starts(with: $0) }
-        }
-        var found = report
-        defer { report = found }
-        return try reader.access.withCursor(in: database) { stored in
-            var isStored = try stored.first()
-            var entries = try MergedEntries(wanted)
-            while true {
-                while isStored, unsafe isBuilding(stored.key) { isStored = try stored.next() }
-                while entries.isOnEntry, unsafe isBuilding(entries.key) { try entries.next() }
-                guard isStored || entries.isOnEntry else { return true }
-                guard isStored, entries.isOnEntry, unsafe stored.key.holdsSameBytes(as: entries.key)
-                else {
-                    let isMissing =
-                        unsafe !isStored
-                        || (entries.isOnEntry && entries.key.lexicographicallyPrecedes(stored.key))
-                    let place = unsafe Self.describe(
-                        prefix + Array(isMissing ? entries.key : stored.key))
-                    found.note(
-                        isMissing
-                            ? "The tables lack \(place), which follows from the log."
-                            : "The tables have \(place), which does not follow from the log.")
-                    return false
-                }
-                guard unsafe stored.value.holdsSameBytes(as: entries.value) else {
-                    let place = unsafe Self.describe(prefix + Array(stored.key))
-                    found.note(
-                        "The tables hold \(place) with another value than follows from the log.")
-                    return false
-                }
-                found.entries += 1
-                isStored = try stored.next()
-                try entries.next()
+        for entity in reader.access.entitiesWithRows {
+            guard let tree = reader.access.rows(of: entity) else { continue }
+            let count = try reader.access.count(of: tree)
+            report.entries += count
+            if count > rows[entity] ?? 0 {
+                return report.note(Self.describe(.hasOthers, TableKey.rows, entity))
             }
+        }
+        report.entries += stored.count
+        if let (table, entity, kind) = entries.difference(from: stored) {
+            report.note(Self.describe(kind, table, entity))
         }
     }
 
@@ -232,20 +220,25 @@ struct Verifier {
         return prefixes
     }
 
-    /// What an entry of the tables is, without values.
-    private static func describe(_ key: [UInt8]) -> String {
+    /// Says how entries of the tables differ from what follows from the log, without values.
+    private static func describe(
+        _ difference: EntrySums.Difference, _ table: UInt8, _ entity: EntityNumber
+    ) -> String {
         let kinds: [UInt8: String] = [
             TableKey.rows: "a row", TableKey.indexes: "an index entry",
             TableKey.compounds: "an entry of an index of several attributes",
             TableKey.inverses: "an inverse index entry", TableKey.journal: "a journal entry",
             TableKey.parked: "a parked record", TableKey.unreadable: "an unreadable record's entry",
+            TableKey.contents: "an entry of a file's content",
         ]
-        let kind = key.first.flatMap { kinds[$0] } ?? "an unknown entry"
-        guard key.count >= TableKey.rowPrefixByteCount, key[0] != TableKey.journal else {
-            return kind
+        let kind = kinds[table] ?? "an unknown entry"
+        let place = entity.rawValue == 0 ? kind : "\(kind) of entity \(entity.rawValue)"
+        return switch difference {
+        case .lacks: "The tables lack \(place), which follows from the log."
+        case .hasOthers: "The tables have \(place), which does not follow from the log."
+        case .hasOtherValues:
+            "The tables hold \(place) with another value than follows from the log."
         }
-        let entity = UInt16(key[1]) << 8 | UInt16(key[2])
-        return "\(kind) of entity \(entity)"
     }
 
     /// Notes the values of the meta database that are not as they were written.
