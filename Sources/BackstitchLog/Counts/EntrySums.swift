@@ -32,6 +32,19 @@ package struct EntrySums {
         unsafe add(Sum(count: 1, keys: hash, entries: entry), to: Self.group(of: key))
     }
 
+    /// Adds the stored entries of all tables but rows.
+    package mutating func add(_ reader: TableReader) throws {
+        let first = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        var sums = self
+        _ = try unsafe StoredEntries.visit(
+            reader.access, in: reader.databases.tables, from: first, to: nil, reversed: false
+        ) { key, value in
+            unsafe sums.add(key, value)
+            return true
+        }
+        self = sums
+    }
+
     package mutating func add(_ other: EntrySums) {
         for (group, sum) in other.sums { add(sum, to: group) }
     }

@@ -90,15 +90,6 @@ package struct TableReader {
         }
     }
 
-    /// Visits the stored entries of all tables but rows, in key order.
-    package func visitStoredEntries(
-        _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws -> Bool
-    ) throws {
-        let first = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        _ = try unsafe StoredEntries.visit(
-            access, in: databases.tables, from: first, to: nil, reversed: false, visit)
-    }
-
     /// Visits the rows of an entity, tombstones included, in key order, and compares their checksums.
     package func visitStoredRows(
         of entity: EntityNumber, from start: RecordKey? = nil,

@@ -34,21 +34,17 @@ extension Store {
     /// Checks the log and proves that the tables follow from it.
     ///
     /// Every operation's checksum, number and links are checked. Then the operations of each record are applied
-    /// anew, its row is compared, and the entries of indexes and other tables are compared with the stored ones
-    /// by their number and sums of their hashes. Takes some microseconds an operation and 40 bytes of memory,
-    /// 32 MB for each thread at most; from some thousand operations on, all processors work. The
-    /// views of the store's projections are built again in a temporary place, and every entry is compared.
-    /// Writers go on; they are not part of what is checked.
+    /// anew; rows are compared, and other entries by number and sums of hashes. Views of the store's projections are
+    /// built again in a temporary place. Takes some microseconds an operation, and 32 MB of memory for each
+    /// thread at most. Writers go on; they are not part of what is checked.
     ///
     /// - Parameter progress: Called now and then, on another thread.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
     public func verify(
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws -> VerificationReport {
-        do {
-            return try read { try StoreVerification(self, $0.reader, progress).run() }
-        } catch {
-            throw StoreError.wrap(error)
+        try StoreError.wrapping {
+            try read { try StoreVerification(self, $0.reader, progress).run() }
         }
     }
 }

@@ -156,7 +156,7 @@ struct Verifier {
         _ entity: EntityNumber, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
     ) throws -> String? {
         guard let rows = reader.access.rows(of: entity) else {
-            return "The store lacks the tree of entity \(entity.rawValue)'s rows."
+            return Self.lackOfTree(entity)
         }
         let stored = try unsafe reader.access.get(key, in: rows)
         guard let stored = unsafe stored else {
@@ -166,13 +166,14 @@ struct Verifier {
         return isSame ? nil : Self.describe(.hasOtherValues, TableKey.rows, entity)
     }
 
+    private static func lackOfTree(_ entity: EntityNumber) -> String {
+        "The store lacks the tree of entity \(entity.rawValue)'s rows."
+    }
+
     /// The entries of the tables but rows, as they are stored.
     func storedEntries() throws -> EntrySums {
         var sums = EntrySums(ignoring: prefixesOfBuilding())
-        try unsafe reader.visitStoredEntries { key, value in
-            unsafe sums.add(key, value)
-            return true
-        }
+        try sums.add(reader)
         return sums
     }
 
@@ -187,8 +188,11 @@ struct Verifier {
             entries.add(replay.entries)
             rows.merge(replay.rows, uniquingKeysWith: +)
         }
-        for entity in reader.access.entitiesWithRows {
-            guard let tree = reader.access.rows(of: entity) else { continue }
+        for number in 0..<max(reader.catalog.tables.count, reader.access.members) {
+            let entity = EntityNumber(UInt16(number + 1))
+            guard let tree = reader.access.rows(of: entity) else {
+                return report.note(Self.lackOfTree(entity))
+            }
             let count = try reader.access.count(of: tree)
             report.entries += count
             if count > rows[entity] ?? 0 {
