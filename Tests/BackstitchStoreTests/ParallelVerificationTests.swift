@@ -121,24 +121,26 @@ import Threading
         }
     }
 
-    @Test func `damage of the log is found`() throws {
+    /// At the end of an operation, in its key, and in what its beginning says it is.
+    @Test(arguments: [9_001, 9_002] as [UInt64], [nil, 40, 1, 0] as [Int?])
+    func `damage of the log is found`(sequence: UInt64, offset: Int?) throws {
         let folder = try TemporaryFolder()
         let filled = try folder.open(configuration: configuration(threads: 2))
         try fill(filled)
         filled.close()
         try folder.tamper { access, databases in
-            try TableKey.withSequence(9_002) { key in
+            try TableKey.withSequence(sequence) { key in
                 guard var bytes = try access.get(key, in: databases.log).map(Array.init) else {
                     return
                 }
-                bytes[bytes.count / 2] ^= 4
+                bytes[offset ?? bytes.count / 2] ^= 0x44
                 try bytes.withUnsafeBytes { try access.put(key, $0, in: databases.log) }
             }
         }
         for report in try reports(of: folder, { _, _ in }) {
             #expect(report.isLogDamaged)
             #expect(report.problems.count == 1)
-            #expect(report.problems.first?.contains("9002") == true)
+            #expect(report.problems.first?.contains("\(sequence)") == true)
         }
     }
 

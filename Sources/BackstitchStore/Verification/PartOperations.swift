@@ -16,8 +16,13 @@ struct RecordParts {
         let head = try count > 1 ? log.head : 0
         let step = max(1, head / UInt64(Self.samplesMax))
         for sequence in stride(from: 1, through: head, by: UInt64.Stride(step)) {
-            let bound = try log.withOperation(sequence, verifies: false) { operation in
-                unsafe RecordBound(operation.entity, operation.keyBytes)
+            var bound: RecordBound?
+            do {
+                bound = try log.withOperation(sequence, verifies: false) { operation in
+                    unsafe RecordBound(operation.entity, operation.keyBytes)
+                }
+            } catch is OperationDamage {
+                // Whoever checks the log tells it.
             }
             if let bound { samples.append(bound) }
         }
