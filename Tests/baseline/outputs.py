@@ -139,9 +139,10 @@ def stores(runner, folder):
     shutil.copytree(f"{folder}/copy", damaged)
     with open(f"{damaged}/data.mdb", "r+b") as file:
         file.seek(0, os.SEEK_END)
-        for page in range(20, file.tell() // 4096, 7):
-            file.seek(page * 4096 + 2048)
-            file.write(b"damage" * 100)
+        # So much that some records are lost, some older, and some edits, wherever they lie.
+        for page in range(20, file.tell() // 4096, 3):
+            file.seek(page * 4096 + 1024)
+            file.write(b"damage" * 500)
     runner.collect("doctor", damaged, codes=(1,))
     runner.collect("doctor", damaged, "--repair", kept="doctor --repair")
     studio = subprocess.Popen(
