@@ -82,8 +82,8 @@ extension EnvironmentMap {
     /// Has the system read single pages of a file that is larger than the memory.
     ///
     /// Otherwise it reads some thirty pages for each that is missing, and lets go of as many others to have
-    /// room for them. Walks tell it which pages come next (``PagesAhead``). The calling thread is inside the
-    /// gate, or nobody else is.
+    /// room for them. Walks tell it which pages come next (``PagesAhead``). Call it inside the gate, or while no
+    /// other thread uses the environment.
     func adviseReading() {
         var info = MDB_envinfo()
         mdb_env_info(pointer, &info)
@@ -95,7 +95,8 @@ extension EnvironmentMap {
         isLarge.store(true, ordering: .relaxed)
     }
 
-    /// The map; nil if it can't be told. The calling thread is inside the gate, or nobody else is.
+    /// The memory that the file is mapped to; nil if that can't be found out. Call it inside the gate, or while no
+    /// other thread uses the environment.
     func range() -> UnsafeMutableRawBufferPointer? {
         var begun: OpaquePointer?
         guard mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) == MDB_SUCCESS,

@@ -207,6 +207,20 @@ import Threading
         }
     }
 
+    @Test(arguments: [100, 3_000, 1 << 18])
+    func `a rebuild in parts makes the same tables`(operationsPerPart: Int) async throws {
+        let folder = try TemporaryFolder()
+        let store = try folder.open(configuration: configuration(threads: 2))
+        defer { store.close() }
+        try fill(store)
+        let report = try await store.withLogWriter {
+            try TablesRebuild(log: $0, operationsPerPart: operationsPerPart).report { _, _ in }
+        }
+        #expect(report.isIdentical)
+        #expect(report.operations > 11_000)
+        #expect(try store.verify().problems == [])
+    }
+
     @Test func `entries are found to differ in any order`() {
         func sums(_ entries: [(String, String)], ignoring: [[UInt8]] = []) -> EntrySums {
             var sums = EntrySums(ignoring: ignoring)

@@ -190,6 +190,31 @@ struct PartOperations {
     }
 }
 
+extension PartOperations {
+    /// Applies the operations of one record after another in memory, and tells what follows from them.
+    ///
+    /// - Parameters:
+    ///   - progress: Called now and then with the number of operations since.
+    ///   - visit: Gets each record; what it does not take is forgotten.
+    func replay(
+        _ reader: TableReader, progress: (Int) -> Void,
+        _ visit: (EntityNumber, _ key: UnsafeRawBufferPointer, RecordTables) throws -> Void
+    ) throws {
+        let record = RecordTables()
+        var projector = Projector(
+            access: reader.access, databases: reader.databases, into: record)
+        var done = 0
+        try unsafe visitRecords { entity, key, operations in
+            for index in operations.indices {
+                _ = try projector.apply(operations[index], to: record.row, catalog: reader.catalog)
+                done += 1
+                if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
+            }
+            try unsafe visit(entity, key, record)
+        }
+    }
+}
+
 /// Operations that are copied, so that they stay where they are.
 @safe
 private final class OperationCopies {

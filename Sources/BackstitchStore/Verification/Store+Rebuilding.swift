@@ -68,8 +68,10 @@ package struct TablesDigest: Equatable {
 }
 
 /// Makes the tables anew within a write.
-private struct TablesRebuild {
+struct TablesRebuild {
     let log: LogWriter
+    /// The operations whose records are in memory at once, about.
+    var operationsPerPart = 1 << 18
 
     /// Rebuilds the tables, and compares them with what they were.
     func report(_ progress: (_ done: Int, _ total: Int) -> Void) throws -> RebuildReport {
@@ -80,9 +82,6 @@ private struct TablesRebuild {
         return RebuildReport(
             operations: operations, entries: after.entries, isIdentical: before == after)
     }
-
-    /// The operations whose records are in memory at once, about.
-    private static let operationsPerPart = 1 << 18
 
     /// Empties the tables and applies the whole log again, record by record in the order of their keys, so that
     /// rows are only added behind others, and entries put in the order of theirs.
@@ -95,23 +94,18 @@ private struct TablesRebuild {
         log.hasWrittenDirectly = true
         try log.access.makeMembers(through: log.catalog.tables.count)
         try log.access.clearTables(log.databases)
-        let count = try log.access.count(of: log.databases.log) / Self.operationsPerPart + 1
+        let count = try log.access.count(of: log.databases.log) / operationsPerPart + 1
         let parts = try RecordParts(log.reader.log, count: count)
-        let record = RecordTables()
-        var projector = Projector(access: log.access, databases: log.databases, into: record)
         var done = 0
         for part in 0..<parts.count {
             // Pages of the log that this transaction changed before may move.
             let operations = try PartOperations(
                 log.reader.log, part: part, of: parts, copies: true)
             var entries = EntryList()
-            try unsafe operations.visitRecords { entity, key, operations in
-                for index in operations.indices {
-                    _ = try projector.apply(
-                        operations[index], to: record.row, catalog: log.catalog)
-                    done += 1
-                    if done % WorkProgress.interval == 0 { progress(done) }
-                }
+            try unsafe operations.replay(log.reader) {
+                done += $0
+                progress(done)
+            } _: { entity, key, record in
                 if let row = unsafe record.rowBytes {
                     let rows = try log.access.rowsForWriting(of: entity)
                     try unsafe log.access.append(key, row, in: rows)

@@ -62,12 +62,12 @@ private struct StoreVerification {
     /// The operations of a part, about: whoever applies them keeps 40 bytes of each in memory.
     private static let operationsPerPart = 1 << 19
 
-    /// What a step found out.
-    private enum Step {
-        case replay(Verifier.Replay)
-        case entries(EntrySums)
-        /// Of the log, then of the counts.
-        case report(VerificationReport)
+    /// What the steps found out.
+    private struct Findings {
+        var replays: [Int: Result<Verifier.Replay, any Error>] = [:]
+        var log: Result<VerificationReport, any Error>?
+        var entries: Result<EntrySums, any Error>?
+        var counts: Result<VerificationReport, any Error>?
     }
 
     init(
@@ -85,35 +85,27 @@ private struct StoreVerification {
     }
 
     func run() throws -> VerificationReport {
-        let results = Locked<[Int: Result<Step, any Error>]>([:])
-        func perform(_ step: Int, _ reader: TableReader) {
-            let result = Result { try self.perform(step, reader) }
-            results.withLock { $0[step] = result }
-        }
-        let count = parts.count
-        let steps = count + 3
-        if try count == 1 || !reader.alongside(count: steps, perform) {
+        let shared = Locked(Findings())
+        func perform(_ step: Int, _ reader: TableReader) { self.perform(step, reader, shared) }
+        let steps = parts.count + 3
+        if try parts.count == 1 || !reader.alongside(count: steps, perform) {
             for step in 0..<steps { perform(step, reader) }
         }
-        let found = results.withLock { results in (0..<steps).compactMap { results[$0] } }
-        precondition(found.count == steps, "Each step has a result.")
-        guard case .report(var report) = try found[count].get() else { return VerificationReport() }
+        let found = shared.withLock { $0 }
+        guard let log = found.log, let entries = found.entries, let counts = found.counts,
+            found.replays.count == parts.count
+        else { preconditionFailure("Each step has a result.") }
+        var report = try log.get()
         guard report.isConsistent else {
             report.isLogDamaged = true
             return report
         }
         do {
-            var replays: [Verifier.Replay] = []
-            for step in found[..<count] {
-                if case .replay(let replay) = try step.get() { replays.append(replay) }
-            }
-            let verifier = Verifier(reader: reader)
-            if case .entries(let stored) = try found[count + 1].get() {
-                try verifier.compare(replays, stored, &report)
-            }
+            let replays = try found.replays.sorted { $0.key < $1.key }.map { try $0.value.get() }
+            try Verifier(reader: reader).compare(replays, entries.get(), &report)
             // If the tables are wrong, counts of them say nothing more.
-            if report.isConsistent, case .report(let counts) = try found[count + 2].get() {
-                for problem in counts.problems { report.note(problem) }
+            if report.isConsistent {
+                for problem in try counts.get().problems { report.note(problem) }
             }
             for problem in try problemsOfProjections() { report.note(problem) }
         } catch let error as StoreError where error.code == .damaged {
@@ -122,22 +114,33 @@ private struct StoreVerification {
         return report
     }
 
-    private func perform(_ step: Int, _ reader: TableReader) throws -> Step {
+    private func perform(_ step: Int, _ reader: TableReader, _ findings: Locked<Findings>) {
         let verifier = Verifier(reader: reader)
-        var report = VerificationReport()
-        switch step {
-        case parts.count:
-            try verifier.checkMeta(&report)
-            try verifier.checkLog(&report, progress: progress.add)
-            if let problem = try verifier.lostEnd() { report.note(problem) }
-            return .report(report)
-        case parts.count + 1:
-            return .entries(try verifier.storedEntries())
-        case parts.count + 2:
-            try verifier.checkOutboxCounts(&report)
-            return .report(report)
+        switch step - parts.count {
+        case 0:
+            let log = Result {
+                var report = VerificationReport()
+                try verifier.checkMeta(&report)
+                try verifier.checkLog(&report, progress: progress.add)
+                if let problem = try verifier.lostEnd() { report.note(problem) }
+                return report
+            }
+            findings.withLock { $0.log = log }
+        case 1:
+            let entries = Result { try verifier.storedEntries() }
+            findings.withLock { $0.entries = entries }
+        case 2:
+            let counts = Result {
+                var report = VerificationReport()
+                try verifier.checkOutboxCounts(&report)
+                return report
+            }
+            findings.withLock { $0.counts = counts }
         default:
-            return .replay(try verifier.replay(part: step, of: parts, progress: progress.add))
+            let replay = Result {
+                try verifier.replay(part: step, of: parts, progress: progress.add)
+            }
+            findings.withLock { $0.replays[step] = replay }
         }
     }
 
@@ -146,8 +149,7 @@ private struct StoreVerification {
         let registered = store.registered
         if registered.all.isEmpty { return [] }
         let found = Locked(VerificationReport())
-        // Safe: this thread waits for the one that builds them.
-        nonisolated(unsafe) let reader = reader
+        nonisolated(unsafe) let reader = reader  // This thread waits for the one that uses it.
         try unsafe VerificationPlace.withTables(store.configuration, reader.catalog) { scratch in
             var report = VerificationReport()
             let verifier = unsafe Verifier(reader: reader)

@@ -127,19 +127,9 @@ struct Verifier {
     func replay(
         part: Int, of parts: RecordParts, progress: (Int) -> Void
     ) throws -> Replay {
-        let operations = try PartOperations(reader.log, part: part, of: parts)
-        let record = RecordTables()
-        var projector = Projector(
-            access: reader.access, databases: reader.databases, into: record)
         var replay = Replay(entries: EntrySums(ignoring: prefixesOfBuilding()))
-        var done = 0
-        try unsafe operations.visitRecords { entity, key, operations in
-            for index in operations.indices {
-                let operation = try operations[index]
-                _ = try projector.apply(operation, to: record.row, catalog: reader.catalog)
-                done += 1
-                if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
-            }
+        let operations = try PartOperations(reader.log, part: part, of: parts)
+        try unsafe operations.replay(reader, progress: progress) { entity, key, record in
             if let row = unsafe record.rowBytes {
                 replay.rows[entity, default: 0] += 1
                 if replay.problem == nil {
