@@ -34,6 +34,9 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     public internal(set) var recordsLost = Records()
     /// Records with unsynced changes that are lost, or that are pushed with the whole record.
     public internal(set) var editsLost = Records()
+    /// Whether the last commits may be lost, nobody knows how many: the journal that had them is
+    /// missing or damaged.
+    public internal(set) var mayLackCommits = false
     /// Damaged entries of the meta database, which are made again.
     public internal(set) var metaDropped: [String] = []
     /// Whether the next sync fetches everything from the service.
@@ -41,9 +44,9 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     /// The operations of the repaired store.
     public internal(set) var operations = 0
 
-    /// Whether the repaired store has all that the damaged one had.
+    /// Whether the repaired store surely has all that the damaged one had.
     public var losesNothing: Bool {
-        missingCount == 0 && operationsSetAside == 0 && metaDropped.isEmpty
+        !mayLackCommits && missingCount == 0 && operationsSetAside == 0 && metaDropped.isEmpty
             && recordsOlder.count == 0 && recordsLost.count == 0 && editsLost.count == 0
     }
 }

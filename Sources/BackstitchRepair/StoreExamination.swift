@@ -13,6 +13,8 @@ enum StoreExamination {
         var isMetaWhole = true
         /// Whether the commit that was looked at is surely the last one.
         var isLastCommit = true
+        /// Whether the journal is missing or damaged, and with it commits that nothing else tells of.
+        var mayLackCommits = false
         /// The operations that the log says it has.
         var operations = 0
     }
@@ -93,7 +95,9 @@ enum StoreExamination {
                         collected.access, places, to: transaction.access, databases, extent,
                         setAside: setAside)
                     try builder.build(progress)
-                    return builder.report
+                    var report = builder.report
+                    report.mayLackCommits = damage.mayLackCommits
+                    return report
                 }
             }
         }
@@ -138,8 +142,8 @@ enum StoreExamination {
 extension StoreExamination.DamageExtent {
     fileprivate init(_ inspection: FileInspection, _ check: ContentCheck) {
         let parts = inspection.damagedParts
-        // With the journal, the last commits are damaged or lost.
-        isLastCommit = inspection.isLastCommit && !parts.contains(.journal)
+        mayLackCommits = parts.contains(.journal)
+        isLastCommit = inspection.isLastCommit && !mayLackCommits
         let canBeReached =
             isLastCommit && inspection.transaction != nil && !parts.contains(.databases)
             && (!inspection.hasWaitingRecords || inspection.isSound)

@@ -101,6 +101,29 @@ import Testing
         #expect(try Runner.run("verify", fixture.path).code == 0)
     }
 
+    @Test func `nobody says that nothing is lost where a journal is missing`() throws {
+        let moved = fixture.root + "/moved"
+        try FileManager.default.createDirectory(atPath: moved, withIntermediateDirectories: true)
+        let store = try fixture.open()
+        for number in 0..<50 { try store.save("n\(number)", "Note \(number)", 0) }
+        try FileManager.default.copyItem(atPath: fixture.dataPath, toPath: moved + "/data.mdb")
+        store.close()
+        let told = try Runner.run("doctor", moved)
+        #expect(told.code == 1)
+        #expect(told.output.contains("journal: The journal with the last commits is missing."))
+        #expect(told.output.contains("commits that only the journal had may be lost"))
+        #expect(!told.output.contains("nothing is lost"))
+        let repaired = try object(try Runner.run("doctor", moved, "--repair", "--json").output)
+        let repair = try #require(repaired["repair"] as? [String: Any])
+        #expect(repair["mayLackCommits"] as? Bool == true)
+        #expect(try Runner.run("verify", moved).code == 0)
+
+        // Other damage has its own account.
+        try damageLog()
+        let other = try object(try Runner.run("doctor", fixture.path, "--json").output)
+        #expect((other["repair"] as? [String: Any])?["mayLackCommits"] as? Bool == false)
+    }
+
     @Test func `what is no store is refused`() throws {
         let none = try Runner.run("doctor", fixture.path)
         #expect(none.code == 2)

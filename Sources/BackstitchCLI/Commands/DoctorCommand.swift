@@ -40,7 +40,8 @@ struct DoctorCommand: Command {
               operations, rows  how many were checked
               repair      what a repair keeps and what it can't: operationsKept, operationsSetAside,
                           missingSequences, missingCount, recordsWhole, recordsCurrent, recordsOlder,
-                          recordsLost, editsLost (count and names), metaDropped, fetchesAll
+                          recordsLost, editsLost (count and names), mayLackCommits, metaDropped,
+                          fetchesAll
               contents    the files that records hold: checked, corrupt and missing, by hash, and
                           orphans, which nothing names and collection removes; none if the store is
                           damaged

@@ -72,6 +72,11 @@ enum DoctorLines {
     private static func lines(_ salvage: SalvageReport) -> [String] {
         var lines = ["\(salvage.operationsKept.counted("operation")) as they were"]
         if salvage.losesNothing { lines.append("nothing is lost") }
+        if salvage.mayLackCommits {
+            lines.append(
+                "commits that only the journal had may be lost, nobody knows how many; the right "
+                    + "journal, or a backup, has them")
+        }
         if salvage.missingCount > 0 {
             lines.append(
                 "missing or damaged operations: \(salvage.missingCount) "

@@ -32,11 +32,13 @@ import Testing
             if tally.found > found { tally.kinds["\(kind)", default: 0] += 1 }
         }
         if Self.filesMax > 100 { print("damage: \(tally)") }
-        #expect(tally.found > 0 && tally.equal > 0)
+        #expect(tally.found > 0 && tally.equal > 0 && tally.complete > 0)
     }
 
     struct Tally {
         var found = 0, equal = 0, rebuilt = 0, salvaged = 0, unrepairable = 0
+        /// Repairs that lost nothing.
+        var complete = 0
         /// How many files of each kind were found to be damaged.
         var kinds: [String: Int] = [:]
         /// Why files could not be repaired.
@@ -80,7 +82,7 @@ import Testing
         }
         if diagnosis.remedy == .rebuild { tally.rebuilt += 1 } else { tally.salvaged += 1 }
         do {
-            try checkRepair(of: folder, files, sample, diagnosis, place)
+            try checkRepair(of: folder, files, sample, diagnosis, place, &tally)
         } catch {
             Issue.record("\(place): \(error); \(diagnosis.findings.map(\.message))")
         }
@@ -88,7 +90,7 @@ import Testing
 
     private func checkRepair(
         of folder: TemporaryFolder, _ files: StoreFiles, _ sample: DamageSample,
-        _ diagnosis: StoreDiagnosis, _ place: String
+        _ diagnosis: StoreDiagnosis, _ place: String, _ tally: inout Tally
     ) throws {
         let comment = Comment(rawValue: place)
         let report = try StoreRepair(folder.store).repair(milliseconds: 1)
@@ -119,6 +121,13 @@ import Testing
                 \(place): operation \(sequence), \(value.prefix(4)), is lost; there is \
                 \(log[sequence].map { "\($0.prefix(4))" } ?? "none")
                 """)
+        }
+        if report.salvage?.losesNothing == true {
+            tally.complete += 1
+            for (key, value) in sample.content["log"] ?? [] {
+                let sequence = key.withUnsafeBytes { $0.sequence }
+                #expect(log[sequence] == value, "\(place): operation \(sequence) is lost")
+            }
         }
         if diagnosis.remedy == .rebuild {
             #expect(
