@@ -61,7 +61,8 @@ package struct SchemaAdoption {
         // Records of a type that was never declared came from newer versions elsewhere: they
         // have what the type needs, and those that don't are kept unread.
         let wasDeclared = catalog.entities[index].attributes.contains { $0.schema != nil }
-        let isEmpty = try !wasDeclared || records.isEmpty(catalog.entities[index].number)
+        // Looked at once, and not for a type that is as it was: the records may be many, or damaged.
+        var hasRecords: Bool? = wasDeclared ? nil : false
         for attribute in entity.attributes {
             if let violation = renamingViolation(attribute, entity, at: index) {
                 violations.append(violation)
@@ -73,12 +74,16 @@ package struct SchemaAdoption {
                     "\(entity.name) has more than \(Catalog.numberMax) attributes.")
                 continue
             }
-            if !isEmpty {
-                try check(
-                    attribute, schema.upcaster(of: attribute, in: entity), entity.name,
-                    at: (index, position), records)
-            }
             let known = known(index, position)
+            if known?.isDeclared != true || known?.schema != attribute {
+                let isThere = try hasRecords ?? !records.isEmpty(catalog.entities[index].number)
+                hasRecords = isThere
+                if isThere {
+                    try check(
+                        attribute, schema.upcaster(of: attribute, in: entity), entity.name,
+                        at: (index, position), records)
+                }
+            }
             if known?.schema?.isUploaded == false, attribute.isUploaded {
                 let entity = catalog.entities[index]
                 unmasked.append(
