@@ -129,6 +129,8 @@ import Testing
         // pushed as an edit, and still counted as one of the service's, so that what an edit before it had
         // kept on the device passed for pushed.
         "seed-14621505161139065951",
+        // The same, and an edit was waiting as the zone was lost.
+        "seed-173717186765917868",
         // A parked record was released by what came with the first of several runs of the outbox; after a
         // later run, its edits from before that were not looked for any more.
         "seed-17335118131408250880",

@@ -187,12 +187,12 @@ package struct RecordMerger {
         }
         if isForgotten, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
-        } else if row.flags.contains(.isForgotten),
-            case .acknowledge(let version, let through) = plan.remote,
+        } else if case .acknowledge(let version, let through) = plan.remote,
             case .present(_, let fields, nil) = server,
             unsynced.contains(where: { $0.sequence > through && $0.origin == .remote })
         {
-            // What came from the service since is an edit to it now, and no version of it.
+            // What came from the service after that state, and was forgotten with edits or without, is an
+            // edit to it now, and no version of it.
             plan.remote = .adopt(version: version, fields: fields, through: row.lastSequence)
             plan.rebase = current.map { .save($0) } ?? .delete
         }
