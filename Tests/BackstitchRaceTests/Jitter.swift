@@ -8,13 +8,15 @@ final class Jitter: Sendable {
     private let state: Locked<UInt64>
     private let points = Locked(0)
 
-    /// Begins; one at a time in a process.
+    private let hook = Locked(0)
+
     init(seed: UInt64) {
         state = Locked(seed)
-        Interleaving.hook { [weak self] _ in self?.pass() }
+        let number = Interleaving.hook { [weak self] _ in self?.pass() }
+        hook.withLock { $0 = number }
     }
 
-    deinit { Interleaving.hook(nil) }
+    deinit { Interleaving.unhook(hook.withLock { $0 }) }
 
     /// How many points were passed.
     var count: Int { points.withLock { $0 } }

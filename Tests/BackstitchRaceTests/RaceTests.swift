@@ -220,9 +220,10 @@ import Testing
     @Test func `a point that is passed a million times is passed as the first time`() {
         let passed = Locked(0)
         // Other suites pass points at the same time.
-        Interleaving.hook { point in
+        let hook = Interleaving.hook { point in
             if point.utf8CodeUnitCount == 3 { passed.withLock { $0 += 1 } }
         }
+        defer { Interleaving.unhook(hook) }
         for _ in 0..<1_000_000 { Interleaving.point("one") }
         #expect(passed.withLock { $0 } == 1_000_000)
     }

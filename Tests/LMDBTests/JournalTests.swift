@@ -497,14 +497,15 @@ import XXHash
         let environment = try fixture.openJournaled(patient)
         for number in 0..<20 { try environment.save(["\(number)": "old"]) }
         let steps = Locked(Steps())
-        Interleaving.hook { point in
+        let hook = Interleaving.hook { point in
             guard "\(point)" == "a snapshot has its position", steps.withLock({ $0.begin() }) else {
                 return
             }
             while !steps.withLock(\.mayGoOn) { usleep(500) }
         }
-        defer { Interleaving.hook(nil) }
+        defer { Interleaving.unhook(hook) }
         let reader = SystemThread {
+            steps.withLock { $0.reader = pthread_self() }
             let found = Result { try environment.entries() }
             steps.withLock { $0.found = found }
         }
@@ -519,14 +520,16 @@ import XXHash
     }
 
     private struct Steps {
+        var reader: pthread_t?
         var isWaiting = false
         var mayGoOn = false
         var found: Result<[String: String], any Error>?
 
-        /// Whether this is the first read that waits.
+        /// Whether this is the first read of the reader, which waits; other suites read too.
         mutating func begin() -> Bool {
-            defer { isWaiting = true }
-            return !isWaiting
+            guard reader == pthread_self(), !isWaiting else { return false }
+            isWaiting = true
+            return true
         }
     }
 
@@ -627,8 +630,8 @@ import XXHash
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
         // Who looks must not be late too.
-        Interleaving.hook { if "\($0)" == "a record is on disk" { usleep(30_000) } }
-        defer { Interleaving.hook(nil) }
+        let hook = Interleaving.hook { if "\($0)" == "a record is on disk" { usleep(30_000) } }
+        defer { Interleaving.unhook(hook) }
         let watch = try environment.watchCommits { [heard] in
             let value = try? environment.entries()["a"]
             if value == "2" { heard.withLock { $0.count += 1 } }
