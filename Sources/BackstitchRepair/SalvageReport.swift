@@ -35,7 +35,7 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     /// Records with unsynced changes that are lost, or that are pushed with the whole record.
     public internal(set) var editsLost = Records()
     /// Whether the last commits may be lost, nobody knows how many: the journal that had them is
-    /// missing or damaged.
+    /// missing or damaged, or nothing tells which of its commits the data file lacks.
     public internal(set) var mayLackCommits = false
     /// Damaged entries of the meta database, which are made again.
     public internal(set) var metaDropped: [String] = []

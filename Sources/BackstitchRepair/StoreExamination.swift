@@ -13,7 +13,8 @@ enum StoreExamination {
         var isMetaWhole = true
         /// Whether the commit that was looked at is surely the last one.
         var isLastCommit = true
-        /// Whether the journal is missing or damaged, and with it commits that nothing else tells of.
+        /// Whether the journal is missing, damaged or not to be joined to the data file any more, and
+        /// with it commits that nothing else tells of.
         var mayLackCommits = false
         /// The operations that the log says it has.
         var operations = 0
@@ -142,8 +143,9 @@ enum StoreExamination {
 extension StoreExamination.DamageExtent {
     fileprivate init(_ inspection: FileInspection, _ check: ContentCheck) {
         let parts = inspection.damagedParts
-        mayLackCommits = parts.contains(.journal)
-        isLastCommit = inspection.isLastCommit && !mayLackCommits
+        mayLackCommits = parts.contains(.journal) || !inspection.knowsWaitingRecords
+        // With the journal, the last commits are damaged or lost.
+        isLastCommit = inspection.isLastCommit && !parts.contains(.journal)
         let canBeReached =
             isLastCommit && inspection.transaction != nil && !parts.contains(.databases)
             && (!inspection.hasWaitingRecords || inspection.isSound)

@@ -118,6 +118,15 @@ import Testing
         #expect(repair["mayLackCommits"] as? Bool == true)
         #expect(try Runner.run("verify", moved).code == 0)
 
+        // The meta pages tell where in the journal the commits begin that the data file lacks.
+        let headless = fixture.root + "/headless"
+        try FileManager.default.createDirectory(atPath: headless, withIntermediateDirectories: true)
+        var data = try Data(contentsOf: URL(filePath: fixture.dataPath))
+        data.replaceSubrange(0..<8_192, with: Data(count: 8_192))
+        try data.write(to: URL(filePath: headless + "/data.mdb"))
+        let salvaged = try object(try Runner.run("doctor", headless, "--json").output)
+        #expect((salvaged["repair"] as? [String: Any])?["mayLackCommits"] as? Bool == true)
+
         // Other damage has its own account.
         try damageLog()
         let other = try object(try Runner.run("doctor", fixture.path, "--json").output)

@@ -38,6 +38,7 @@ extension EnvironmentFiles {
                 inspector.result.note(FileInspection.Part.journal, problem)
             }
             inspector.result.hasWaitingRecords = waiting?.records.isEmpty == false
+            inspector.result.knowsWaitingRecords = waiting != nil
             try inspector.inspect(visit)
             if scansLoosePages { try inspector.scan(visit) }
             try waiting?.show(visit)

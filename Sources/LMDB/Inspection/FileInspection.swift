@@ -38,6 +38,8 @@ package struct FileInspection: Sendable {
     package internal(set) var isLastCommit = true
     /// Whether the last commits are in the file `journal` only, as after the end of a process.
     package internal(set) var hasWaitingRecords = false
+    /// Whether the data file tells where in the journal the commits begin that it lacks.
+    package internal(set) var knowsWaitingRecords = true
 
     package init() {}
 
