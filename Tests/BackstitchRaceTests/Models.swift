@@ -15,10 +15,10 @@ enum Racing {
     static let late = GroupedTotals(
         "late", of: Raced.self, by: \.owner, sum: \.number, mode: .catchingUp)
 
-    /// How long each race goes on, in seconds: a sixth of `RACE_SECONDS`, which is 9 unless given.
+    /// How long each race goes on, in seconds: a seventh of `RACE_SECONDS`, which is 9 unless given.
     static var seconds: Double {
         let all = ProcessInfo.processInfo.environment["RACE_SECONDS"].flatMap(Double.init) ?? 9
-        return all / 6
+        return all / 7
     }
 
     static func store(at path: String) throws -> Store {

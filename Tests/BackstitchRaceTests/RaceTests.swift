@@ -77,6 +77,26 @@ import Testing
         print("\(rounds) rounds of streams, \(jitter.count) marked points")
     }
 
+    /// No third one opens, which would begin anew with what is there then.
+    @Test func `a stream that opens while the only other one ends has what follows`() async throws {
+        let store = try Store.inMemory(schema: Racing.schema)
+        let rounds = try await Racing.rounds { round in
+            let other = Locked(Optional(store.changes()))
+            async let ended: Void = { other.withLock { $0 = nil } }()
+            let stream = store.changes()
+            await ended
+            let id = try await Self.save(store, round, 0)
+            let iterator = Locked(stream.makeAsyncIterator())
+            let changes = try await Racing.ready {
+                var next = iterator.withLock { $0 }
+                return await next.next()
+            }
+            #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+        }
+        store.close()
+        print("\(rounds) rounds of two streams, \(jitter.count) marked points")
+    }
+
     @Test func `a live query has what was saved behind its beginning, whichever other one ends`()
         async throws
     {
