@@ -34,8 +34,8 @@ public struct SalvageReport: Hashable, Sendable, Codable {
     public internal(set) var recordsLost = Records()
     /// Records with unsynced changes that are lost, or that are pushed with the whole record.
     public internal(set) var editsLost = Records()
-    /// Whether the last commits may be lost, nobody knows how many: the journal that had them is
-    /// missing or damaged, or nothing tells which of its commits the data file lacks.
+    /// Whether the last commits may be lost. That is so if the journal that had them is missing or
+    /// damaged, or if nothing tells which of its commits the data file lacks. Their number is not known.
     public internal(set) var mayLackCommits = false
     /// Damaged entries of the meta database, which are made again.
     public internal(set) var metaDropped: [String] = []

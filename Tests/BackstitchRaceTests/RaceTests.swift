@@ -22,6 +22,16 @@ import Testing
         return record.id
     }
 
+    /// A stream has a record that was saved, without waiting.
+    private static func expect(_ id: Raced.ID, in stream: ChangeSet.Stream) async throws {
+        let iterator = Locked(stream.makeAsyncIterator())
+        let changes = try await Racing.ready {
+            var next = iterator.withLock { $0 }
+            return await next.next()
+        }
+        #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+    }
+
     /// Opens streams and drops them, until it is cancelled.
     private static func churn(_ store: Store) async {
         while !Task.isCancelled {
@@ -64,12 +74,7 @@ import Testing
                 for number in 0..<20 {
                     let stream = store.changes()
                     let id = try await Self.save(store, round, number)
-                    let iterator = Locked(stream.makeAsyncIterator())
-                    let changes = try await Racing.ready {
-                        var next = iterator.withLock { $0 }
-                        return await next.next()
-                    }
-                    #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+                    try await Self.expect(id, in: stream)
                 }
             }
         }
@@ -86,12 +91,7 @@ import Testing
             let stream = store.changes()
             await ended
             let id = try await Self.save(store, round, 0)
-            let iterator = Locked(stream.makeAsyncIterator())
-            let changes = try await Racing.ready {
-                var next = iterator.withLock { $0 }
-                return await next.next()
-            }
-            #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+            try await Self.expect(id, in: stream)
         }
         store.close()
         print("\(rounds) rounds of two streams, \(jitter.count) marked points")
@@ -147,12 +147,7 @@ import Testing
                         let store = try Racing.store(at: path + "/store")
                         let stream = store.changes()
                         let id = try await Self.save(first, round, number)
-                        let iterator = Locked(stream.makeAsyncIterator())
-                        let changes = try await Racing.ready {
-                            var next = iterator.withLock { $0 }
-                            return await next.next()
-                        }
-                        #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+                        try await Self.expect(id, in: stream)
                         store.close()
                     }
                 }
@@ -187,12 +182,7 @@ import Testing
                 }
                 let stream = other.changes()
                 let id = try await Self.save(other, round, 5)
-                let iterator = Locked(stream.makeAsyncIterator())
-                let changes = try await Racing.ready {
-                    var next = iterator.withLock { $0 }
-                    return await next.next()
-                }
-                #expect(changes.contains { $0.inserted(Raced.self).contains(id) })
+                try await Self.expect(id, in: stream)
                 other.close()
             }
         }

@@ -74,8 +74,8 @@ enum DoctorLines {
         if salvage.losesNothing { lines.append("nothing is lost") }
         if salvage.mayLackCommits {
             lines.append(
-                "commits that only the journal had may be lost, nobody knows how many; the right "
-                    + "journal, or a backup, has them")
+                "commits that only the journal had may be lost, and their number is not known; the "
+                    + "right journal, or a backup, may have them")
         }
         if salvage.missingCount > 0 {
             lines.append(
