@@ -46,7 +46,13 @@ extension EnvironmentCore {
         if status == 0 { status = mdb_env_set_maxdbs(pointer, UInt32(options.databasesMax)) }
         if status == 0, !options.isReadOnly { folder.allocateLockFile(slots: options.readersMax) }
         if status == 0 { status = mdb_env_open(pointer, folder.path, UInt32(flags), 0o600) }
-        if status == 0 { return (pointer, 0) }
+        if status == 0 {
+            // LMDB leaves the data file open in the programs that this process starts.
+            var descriptor: mdb_filehandle_t = -1
+            mdb_env_get_fd(pointer, &descriptor)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            return (pointer, 0)
+        }
         mdb_env_close(pointer)
         return (nil, status)
     }

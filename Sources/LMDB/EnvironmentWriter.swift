@@ -364,16 +364,25 @@ struct EnvironmentWriter {
     private func checkFiles() throws(LMDBError) {
         guard let lockKey = core.lockKey, !core.folder.isUnlinked else { return }
         if try FileKey(path: core.folder.dataPath) == core.key,
-            try FileKey(path: core.folder.lockPath) == lockKey
+            try FileKey(path: core.folder.lockPath) == lockKey,
+            try isJournalThere
         {
             return
         }
         throw LMDBError(
             .notFoundPath,
             """
-            The data file or the lock file of '\(core.folder.path)' was deleted or replaced while it \
-            was open. Nothing was written. Close the environment and restore the folder.
+            The data file, the lock file or the journal of '\(core.folder.path)' was deleted or \
+            replaced while it was open. Nothing was written. Close the environment and restore the folder.
             """)
+    }
+
+    /// Whether the journal that is open is the file that the next process finds.
+    private var isJournalThere: Bool {
+        get throws(LMDBError) {
+            guard let file = core.journal?.file else { return true }
+            return try FileKey(path: file.path) == file.key
+        }
     }
 
     private func checkReadersSometimes() {

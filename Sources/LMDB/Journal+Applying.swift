@@ -28,8 +28,7 @@ extension Journal {
         if isDurable { words.raiseApplied(to: number) }
         monitor.enter()
         (lacksSpace, applied) = (false, number)
-        known?.prune(through: number)
-        if known?.isEmpty == true { known = nil }
+        known.forget(through: number)
         monitor.leave()
     }
 
@@ -44,6 +43,7 @@ extension Journal {
             position.number = overlay.top
             position.link = overlay.link
         } else {
+            monitor.inside { known.forget(through: position.number) }
             if words.applied < position.number {
                 // It was a relaxed commit, or its process died between the commit and the note of it.
                 let status = mdb_env_sync(pointer, 1)

@@ -28,6 +28,8 @@ final class JournalFile: Sendable {
     static let recordsOffset = 8_192
 
     let path: String
+    /// Which file it is, whatever is at the path later.
+    let key: FileKey
     let id: UInt64
     let halfBytes: Int
     /// The most bytes of changes of a record.
@@ -71,7 +73,7 @@ final class JournalFile: Sendable {
     }
 
     private init(
-        path: String, descriptor: Int32, _ header: Header, isReadOnly: Bool
+        path: String, _ key: FileKey, descriptor: Int32, _ header: Header, isReadOnly: Bool
     ) throws(LMDBError) {
         guard header.halfBytes >= JournalLimits.halfBytesMin,
             header.halfBytes % JournalRecord.pageBytes == 0, header.halfBytes <= 1 << 30
@@ -94,6 +96,7 @@ final class JournalFile: Sendable {
             }
         }
         self.path = path
+        self.key = key
         self.descriptor = descriptor
         self.synced = synced
         self.isReadOnly = isReadOnly
@@ -117,8 +120,8 @@ final class JournalFile: Sendable {
             throw LMDBError(errno: errno, "open", path: path)
         }
         let header: Header?
+        var status = stat()
         do throws(LMDBError) {
-            var status = stat()
             guard fstat(descriptor, &status) == 0 else {
                 throw LMDBError(errno: errno, "look up", path: path)
             }
@@ -136,7 +139,7 @@ final class JournalFile: Sendable {
             return nil
         }
         return try JournalFile(
-            path: path, descriptor: descriptor, header, isReadOnly: isReadOnly)
+            path: path, FileKey(status), descriptor: descriptor, header, isReadOnly: isReadOnly)
     }
 
     /// Makes an empty journal, or makes one empty, and puts that on disk.

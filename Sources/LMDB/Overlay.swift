@@ -144,3 +144,11 @@ extension MDB_val {
             mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
     }
 }
+
+extension Overlay? {
+    /// Drops what LMDB has at a position, which another process may have brought past all that is known here.
+    mutating func forget(through position: UInt64) {
+        guard let top = self?.top, top > position else { return self = nil }
+        self?.prune(through: position)
+    }
+}
