@@ -82,7 +82,8 @@ final class ChangeFeed: Sendable {
             guard let delivered = found else { return }
             // The watch may have found it in the log before.
             guard first > delivered else { continue }
-            if first > delivered + 1 { deliverLogged(before: first) }
+            // Streams of a store that closes end before what others wrote and can't be read any more.
+            if first > delivered + 1, !deliverLogged(before: first) { return }
             deliver(change)
         }
         if changes.allSatisfy(\.sequences.isEmpty) { deliverCommit() }
@@ -136,22 +137,26 @@ final class ChangeFeed: Sendable {
     }
 
     /// Delivers what the log has after what was delivered.
-    private func deliverLogged(before end: UInt64 = .max) {
+    ///
+    /// - Returns: Whether there was a handle to read it by; false if all were closed.
+    @discardableResult private func deliverLogged(before end: UInt64 = .max) -> Bool {
         let open = environments.withLock { Array($0.values) }
+        var isClosed = true
         for environment in open {
-            guard let delivered = state.withLock({ $0.delivered }) else { return }
+            guard let delivered = state.withLock({ $0.delivered }) else { return true }
             do {
-                return try read(environment) { reader in
+                try read(environment) { reader in
                     try LoggedChanges(reader).visit(from: delivered + 1, before: end) {
                         deliver($0)
                     }
                 }
+                return true
             } catch {
-                // This handle was closed meanwhile; or the log is damaged there, and every read
-                // that gets to it says so.
-                continue
+                // If the log is damaged there, every read that gets to it says so.
+                if (error as? LMDBError)?.code != .closed { isClosed = false }
             }
         }
+        return !isClosed
     }
 
     /// Reads a snapshot of one of the stores.
