@@ -22,6 +22,9 @@ final class ExchangeProgress {
     var floorLooked: UInt64 = 0
     /// Whether the service told that the zone changed.
     var isZoneChanged = false
+    /// The pages of feeds that were to be continued and had the token of the page before.
+    private var repeatedTokens = 0
+    private static let repeatedTokensMax = 8
     /// The names of the records that wait for files, so that the outbox's floor stays before them.
     private(set) var waiting: Set<String> = []
     /// How many records there are to push; nil before that is known.
@@ -40,8 +43,17 @@ final class ExchangeProgress {
         lookedUp = []
         (foldStart, floorLooked) = (0, 0)
         isZoneChanged = false
+        repeatedTokens = 0
         pushTotal = nil
         waiting = []
+    }
+
+    /// Whether a feed is stuck after a page that is to be continued: a service may repeat a token some
+    /// times, and would be asked without end if it always did.
+    func isStuck(at token: String, after last: String?) -> Bool {
+        guard token == last else { return false }
+        repeatedTokens += 1
+        return repeatedTokens > Self.repeatedTokensMax
     }
 
     /// Gives the memory of what was folded back.

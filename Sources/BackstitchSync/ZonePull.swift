@@ -14,6 +14,7 @@ struct ZonePull {
         let page = try await work.service.databaseChanges(since: token)
         let isChanged = page.changedZones.contains(zone)
         let ended = page.endedZones[zone]
+        let isStuck = page.moreComing && work.progress.isStuck(at: page.token, after: token)
         if isChanged { work.progress.isZoneChanged = true }
         try await work.session.change { state in
             state.databaseToken = page.token
@@ -21,7 +22,8 @@ struct ZonePull {
             if isChanged || ended != nil { state.needsPull = true }
         }
         return .databaseChanges(
-            zoneChanged: isChanged, zoneEnded: ended.map(\.code), moreComing: page.moreComing)
+            zoneChanged: isChanged, zoneEnded: ended.map(\.code),
+            moreComing: page.moreComing && !isStuck)
     }
 
     func fetchZoneChanges() async throws -> SyncEvent {
@@ -31,6 +33,14 @@ struct ZonePull {
             in: work.scope.zone, since: state.zoneToken,
             limit: work.round.exchange.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init))
+        // The next round asks again.
+        let isStuck =
+            page.moreComing && work.progress.isStuck(at: page.token, after: state.zoneToken)
+        if isStuck, state.isFullFetch {
+            // Records that did not come yet would be taken for deleted.
+            throw ServiceError(
+                .serviceUnavailable, "more changes are to come, and the service repeats its token")
+        }
         let (selection, isZoneChanged) = (
             work.scope.configuration.selection, work.progress.isZoneChanged
         )
@@ -67,7 +77,8 @@ struct ZonePull {
         work.progress.notePulled(
             page.records.count + page.deletions.count, echoed: results.unchanged)
         try await noteAndMergeDuplicates(results)
-        return .zoneChanges(moreComing: page.moreComing, isFullFetch: state.isFullFetch)
+        return .zoneChanges(
+            moreComing: page.moreComing && !isStuck, isFullFetch: state.isFullFetch)
     }
 
     func beginFullFetch() async throws {

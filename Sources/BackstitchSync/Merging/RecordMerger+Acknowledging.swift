@@ -17,7 +17,11 @@ extension RecordMerger {
         guard let table = catalog.table(change.entity),
             let row = try log.row(change.entity, key)
         else { return .unchanged }
-        if version != nil { try log.forgetNote(.unheard, key.name) }
+        if version != nil {
+            // What the service was found to have, or not to have, was before this version.
+            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.unheard, key.name)
+        }
         if try reader.history(of: row).isPending(change.through) {
             if let version, !deferred.isEmpty {
                 try acknowledgePart(
