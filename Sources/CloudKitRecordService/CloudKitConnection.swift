@@ -245,12 +245,18 @@ final class CloudKitConnection: Sendable {
     }
 
     /// The failure that a reply tells.
+    ///
+    /// A reply without the protocol's error object may be a proxy's. Then it says nothing of the request,
+    /// of its records or of its token, and the request is to be made again later.
     func failure(_ reply: HTTPReply) -> ServiceError {
         let retryAfter = reply.headers["retry-after"].flatMap { Double($0) }
         guard let error = try? WireError(body: reply.body) else {
             return ServiceError(
-                ServiceError.code(status: reply.status),
-                "the service answered with status \(reply.status)",
+                ServiceError.code(status: reply.status) ?? .serviceUnavailable,
+                """
+                the answer has status \(reply.status) and no error of the protocol: if a proxy stands \
+                before the service, look there
+                """,
                 retryAfterSeconds: retryAfter)
         }
         var failure = ServiceError(error, status: reply.status)

@@ -41,19 +41,19 @@ extension ServiceError {
         case "UNKNOWN_ITEM": .unknownItem
         case "SERVICE_UNAVAILABLE": .serviceUnavailable
         case "CHANGE_TOKEN_EXPIRED": .tokenExpired
-        default: code(status: status)
+        default: code(status: status) ?? .invalidRequest
         }
     }
 
-    /// What a status says by itself.
-    static func code(status: Int) -> Code {
+    /// The meaning of a status by itself; `nil` if it has none for a request of this client.
+    static func code(status: Int) -> Code? {
         switch status {
         case 401, 421: .notAuthenticated
         case 403: .permissionDenied
         case 413: .limitExceeded
         case 429: .rateLimited
         case 500...: .serviceUnavailable
-        default: .invalidRequest
+        default: nil
         }
     }
 }
