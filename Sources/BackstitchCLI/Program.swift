@@ -28,6 +28,8 @@ struct Program {
     static func main() async {
         // A reader that goes away is noticed by what `write` returns.
         signal(SIGPIPE, SIG_IGN)
+        // So is a limit on the size of files (`ulimit -f`).
+        signal(SIGXFSZ, SIG_IGN)
         let console = Console()
         var code = await run(Array(CommandLine.arguments.dropFirst()), console)
         console.output.flush()
