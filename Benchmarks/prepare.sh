@@ -12,5 +12,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
 fi
 sudo=
 if [ "$(id -u)" -ne 0 ]; then sudo=sudo; fi
+# The names are words of this script.
+# shellcheck disable=SC2086
 $sudo apt-get install -y --no-install-recommends $packages ||
     { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $packages; }

@@ -67,6 +67,6 @@ awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../Documentati
         grep -qF -- "$line" test.sh || { echo "test.sh does not run what the guide has: $line" >&2; exit 1; }
     done
 if have shellcheck "the scripts"; then
-    shellcheck --severity=warning ../dev backup.sh build.sh check.sh test.sh ../Tests/hub/*.sh debian/backstitch-hub.postinst debian/backstitch-hub.postrm
+    shellcheck --severity=warning ../dev ../.ci/* ./*.sh ../Tests/*.sh ../Tests/*/*.sh ../Benchmarks/*.sh ../Examples/*.sh debian/backstitch-hub.postinst debian/backstitch-hub.postrm
 fi
 echo "The packaging files are good; checks that were skipped: $skipped."

@@ -7,6 +7,7 @@
 # BACKSTITCH_COMPILE_TWICE=1 compiles the program a second time and compares (some minutes more). BACKSTITCH_ROOT names the clean system, which is made if it is missing, and kept; .build/debian unless given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. Tests/machine/system.sh
 packages=${1:-.build/package}
 [ "$(id -u)" = 0 ] || { echo "Run it as root: it makes a system of its own in a folder." >&2; exit 1; }
 for tool in debootstrap lintian python3 setpriv; do
@@ -55,19 +56,10 @@ done
 
 step "a clean system"
 kept=${BACKSTITCH_ROOT:-.build/debian}
-if [ ! -e "$kept/etc/debian_version" ]; then
-    rm -rf --one-file-system "$kept"
-    debootstrap --variant=minbase --include=ca-certificates bookworm "$kept" \
-        http://deb.debian.org/debian >/dev/null
-fi
-cp -a "$kept" "$root"
+clean_system "$kept" "$root" --include=ca-certificates
 mkdir -p "$root/packages"
 cp "$packages"/*.deb "$root/packages"
-cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 mount -t proc proc "$root/proc"
-# No service is begun by the installation.
-printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-chmod +x "$root/usr/sbin/policy-rc.d"
 clean=(/usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive)
 as_user=(setpriv --reuid=backstitch --regid=backstitch --clear-groups)
 inside() { chroot "$root" "${clean[@]}" "$@"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the libraries that Backstitch needs beside the Swift toolchain, with their headers: liblmdb
-# for the store, for the hub and its client libmicrohttpd, libcurl, libcrypto and zlib, and libpq for
-# hubs that share a database.
+# Installs what the build and .ci/run need beside the Swift toolchain, on a clean Debian too: libraries with their headers
+# (liblmdb for the store, libmicrohttpd, libcurl, libcrypto and zlib for the hub and its client, libpq for hubs that share a
+# database), what the toolchain itself needs, and a few tools. It ends at once if nothing is missing.
 #
 # With --browser also a browser and what drives it, with --bucket a stand-in for Amazon S3. With --all also what the longer checks need: a
 # PostgreSQL server, tools that make and check packages, and that look at figures, and both of these.
@@ -11,7 +11,7 @@ python=$here/../.build/python
 more=${1:-}
 missing=
 need() {
-    for folder in /usr/include /usr/include/*-linux-gnu; do
+    for folder in /usr/include /usr/include/*-linux-gnu /usr/lib/gcc/*/*; do
         if [ -f "$folder/$1" ]; then return; fi
     done
     missing="$missing $2"
@@ -22,14 +22,32 @@ need curl/curl.h libcurl4-openssl-dev
 need openssl/evp.h libssl-dev
 need zlib.h zlib1g-dev
 need postgresql/libpq-fe.h libpq-dev
+# The toolchain links with these, and with the linker that gcc brings.
+need stdio.h libc6-dev
+need libgcc.a gcc
+# Libraries that the toolchain itself loads.
+absent=$(ldd "$(dirname "$(readlink -f "$(command -v swift)")")/swift-package" 2>/dev/null | sed -n 's/ => not found//p')
+for library in $absent; do
+    case $library in
+    libncurses.so.*) missing="$missing libncurses6" ;;
+    libsqlite3.so.*) missing="$missing libsqlite3-0" ;;
+    libxml2.so.*) missing="$missing libxml2" ;;
+    esac
+done
 tool() {
     if ! command -v "$1" >/dev/null 2>&1; then missing="$missing $2"; fi
 }
+tool pkg-config pkg-config
+tool git git
+tool patch patch
+tool python3 python3
+tool openssl openssl
 case "$more" in
 '') ;;
 --all | --browser | --bucket)
-    tool python3 python3
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+    # pip asks over TLS.
+    [ -f /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
     ;;
 *)
     echo "There is no option '$more'. Give --browser, --bucket, --all, or none." >&2

@@ -22,7 +22,7 @@ package=$(cd "$folder/../.." && pwd)
 
 fail() { echo "run.sh: $1" >&2; exit 2; }
 
-json=false seeds=2000 scratch= in_place=false names=() release=(-c release --product backstitch)
+json=false seeds=2000 scratch="" in_place=false names=() release=(-c release --product backstitch)
 while [ $# -gt 0 ]; do
     case $1 in
     --json) json=true ;;
@@ -44,7 +44,7 @@ for name in "${names[@]:-}"; do
     patches+=("${found[@]}")
 done
 
-applied= temporary=
+applied="" temporary=""
 # An interrupted run leaves no bug behind.
 trap '[ -z "$applied" ] || revert; [ -z "$temporary" ] || rm -rf "$temporary"' EXIT
 if [ -z "$scratch" ]; then scratch=$(mktemp -d) temporary=$scratch; fi
@@ -78,7 +78,7 @@ fi
 # Builds the copy and simulates, with the options after the first argument; sets seed and check of the
 # first failure, empty where there is none.
 simulate() {
-    seed= check=
+    seed="" check=""
     if ! (cd "$copy" && swift build "${release[@]}") >"$scratch/build.log" 2>&1; then
         cat "$scratch/build.log" >&2
         fail "$1 does not build."
@@ -104,7 +104,7 @@ simulate() {
 # Runs the tests that a filter names, with the variables after it; sets check to the first one that fails, empty where there is none.
 # They have to pass without the bug, which is looked at once for each filter.
 run_suite() {
-    seed= check=
+    seed="" check=""
     local code=0
     if ! (cd "$copy" && swift build --build-tests) >"$scratch/build.log" 2>&1; then
         cat "$scratch/build.log" >&2
