@@ -170,89 +170,100 @@ let package = Package(
                 "BackstitchSync", "BackstitchTesting", "CMalloc",
                 "CloudKitRecordService", "LMDB", "Terminal", "Threading",
             ]),
-        .testTarget(name: "TidyTests"),
+        .testTarget(name: "TidyTests", dependencies: ["TestBudget"]),
         .testTarget(
             name: "CloudKitWireTests",
-            dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting"]),
+            dependencies: ["CloudKitWire", "BackstitchCore", "BackstitchTesting", "TestBudget"]),
         .testTarget(
             name: "BackstitchHubTests",
             dependencies: [
                 "BackstitchHub", "BackstitchHubBucket", "BackstitchHubCore", "Backstitch",
-                "CloudKitRecordService", "BackstitchCore",
-                "BackstitchSimulation", "BackstitchSync", "BackstitchViews", "BackstitchTesting",
+                "CloudKitRecordService", "BackstitchCore", "BackstitchSimulation",
+                "BackstitchSync", "BackstitchViews", "BackstitchTesting",
                 "BackstitchHubPostgreSQL", "CFaults", "CloudKitWire", "CrashStates", "CZlib",
-                "LMDB",
-                "PostgreSQLCluster", "RawConnection", "Threading", "WireCrypto",
+                "LMDB", "PostgreSQLCluster", "RawConnection", "TestBudget", "Threading", "Waiting",
+                "WireCrypto",
             ]),
-        .testTarget(name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash"]),
+        .testTarget(
+            name: "BackstitchCoreTests", dependencies: ["BackstitchCore", "XXHash", "TestBudget"]),
         .target(name: "CFaults", dependencies: ["CLMDB"], path: "Tests/CFaults"),
         .target(
-            name: "ChildProcess", dependencies: ["Terminal"], path: "Tests/ChildProcess"),
+            name: "ChildProcess", dependencies: ["Terminal", "Threading"],
+            path: "Tests/ChildProcess"),
         .target(
-            name: "PostgreSQLCluster", dependencies: ["ChildProcess"],
+            name: "PostgreSQLCluster", dependencies: ["ChildProcess", "Waiting"],
             path: "Tests/PostgreSQLCluster"),
         .target(name: "RawConnection", path: "Tests/RawConnection"),
+        .target(name: "Waiting", path: "Tests/Waiting"),
         .target(name: "SmallDisk", dependencies: ["ChildProcess"], path: "Tests/SmallDisk"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
+        // The places that tests take, and the watch over what they use.
+        .target(name: "TestBudget", dependencies: ["Threading"], path: "Tests/TestBudget"),
         .testTarget(
             name: "LMDBTests",
-            dependencies: ["LMDB", "Threading", "XXHash", "CFaults", "CrashStates"]),
+            dependencies: [
+                "LMDB", "Threading", "XXHash", "CFaults", "CrashStates", "TestBudget", "Waiting",
+            ]),
         .testTarget(
             name: "BackstitchTestingTests",
-            dependencies: ["BackstitchTesting", "Threading", "BackstitchCore", "BackstitchSync"]),
+            dependencies: [
+                "BackstitchTesting", "Threading", "BackstitchCore", "BackstitchSync", "TestBudget",
+            ]),
         .testTarget(
             name: "BackstitchSimulationTests",
             dependencies: [
                 "BackstitchSimulation", "BackstitchTesting", "Backstitch", "BackstitchCore",
-                "BackstitchStore", "BackstitchSync", "Threading",
+                "BackstitchStore", "BackstitchSync", "TestBudget", "Threading", "Waiting",
             ],
             exclude: ["Scripts"]),
         .testTarget(
-            name: "BackstitchMacrosTests", dependencies: ["BackstitchMacroExpansion"],
+            name: "BackstitchMacrosTests",
+            dependencies: ["BackstitchMacroExpansion", "TestBudget"],
             swiftSettings: syntaxFlags, linkerSettings: syntaxLinking),
         .executableTarget(
             name: "BackstitchKillHelper",
             dependencies: [
                 "Backstitch", "BackstitchViews", "BackstitchStore", "CloudKitRecordService",
+                "Waiting",
             ],
             path: "Tests/KillHelper"),
         .testTarget(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
-                "BackstitchViews", "ChildProcess", "LMDB", "SmallDisk",
+                "BackstitchViews", "ChildProcess", "LMDB", "SmallDisk", "TestBudget", "Waiting",
             ]),
         .testTarget(
             name: "BackstitchRaceTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
-                "BackstitchViews", "LMDB",
-                "Threading",
+                "BackstitchViews", "LMDB", "TestBudget", "Threading",
             ]),
         .testTarget(
             name: "BackstitchFullDiskTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
-                "SmallDisk",
+                "SmallDisk", "TestBudget",
             ]),
         .testTarget(
             name: "BackstitchTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchTesting", "BackstitchViews",
-                "CloudKitRecordService", "Threading",
+                "CloudKitRecordService", "TestBudget", "Threading",
             ]),
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchRepair", "BackstitchSimulation",
-                "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB", "Threading",
+                "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB", "TestBudget",
+                "Threading",
             ]),
         .testTarget(
             name: "BackstitchStoreTests",
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
                 "BackstitchStore", "BackstitchSync", "BackstitchTesting", "BackstitchViews",
-                "CrashStates", "LMDB", "Threading", "XXHash",
+                "CrashStates", "LMDB", "TestBudget", "Threading", "Waiting", "XXHash",
             ],
             exclude: ["Fixtures"]),
         .testTarget(
@@ -261,12 +272,29 @@ let package = Package(
                 "BackstitchCLI", "Backstitch", "BackstitchCore", "BackstitchDemo", "BackstitchHub",
                 "BackstitchHubCore", "BackstitchKillHelper", "BackstitchSimulation",
                 "BackstitchTesting", "BackstitchViews", "ChildProcess", "CloudKitRecordService",
-                "LMDB",
-                "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal", "Threading",
+                "LMDB", "PostgreSQLCluster", "RawConnection", "SmallDisk", "Terminal",
+                "TestBudget", "Threading", "Waiting",
             ]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// BACKSTITCH_TESTS names test targets, with commas between them. Then the package is these and the
+// targets they need, and nothing else is built: for a sanitizer that takes one part of the tests.
+if let chosen = ProcessInfo.processInfo.environment["BACKSTITCH_TESTS"] {
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var needed: Set<String> = []
+    func need(_ name: String) {
+        guard let target = targets[name], needed.insert(name).inserted else { return }
+        for case .byNameItem(let name, _) in target.dependencies { need(name) }
+    }
+    for name in chosen.split(separator: ",") {
+        precondition(targets["\(name)"] != nil, "BACKSTITCH_TESTS: there is no target '\(name)'.")
+        need("\(name)")
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}
 
 // Warnings are errors where BACKSTITCH_WARNINGS is "errors", and never for those who depend on this.
 let strictness: [SwiftSetting] =

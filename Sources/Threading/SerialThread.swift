@@ -30,6 +30,7 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
     private var jobs: [@Sendable () -> Void] = []
     private var lastJob: (@Sendable () -> Void)?
     private let checkWaiting: @Sendable () throws -> Void
+    private let meter = WorkMeter.current
 
     /// Makes a thread that has not started.
     ///
@@ -83,6 +84,7 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
         }
         current.store(pthread_self(), ordering: .relaxed)
         monitor.leave()
+        meter?.add()
         job()
         monitor.enter()
         current.store(0, ordering: .relaxed)
@@ -139,6 +141,7 @@ package final class SerialThread: @unchecked Sendable {  // Protected by the mon
             if batch.isEmpty { break }
             current.store(pthread_self(), ordering: .relaxed)
             monitor.leave()
+            meter?.add(batch.count)
             for index in batch.indices {
                 batch[index]?()
                 // What the job holds may stop the thread; release it here, in order.

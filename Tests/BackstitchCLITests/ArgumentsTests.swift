@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
-@Suite struct ArgumentsTests {
+@Suite(.budgeted) struct ArgumentsTests {
     static let count = Syntax.Option("count", "N", "A number.")
     static let syntax = Syntax(operands: [.store], options: [count, .json])
 

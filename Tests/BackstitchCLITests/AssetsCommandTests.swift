@@ -1,6 +1,7 @@
 import Backstitch
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
 @Entity private struct Scan {
@@ -9,7 +10,7 @@ import Testing
 }
 
 /// The command that looks at the files of records, and the demo of files.
-@Suite struct AssetsCommandTests {
+@Suite(.budgeted) struct AssetsCommandTests {
     private let folder: String
 
     init() throws {

@@ -2,6 +2,7 @@ import Backstitch
 import Foundation
 import Glibc
 import LMDB
+import TestBudget
 import Testing
 
 /// What is at the path instead of a store that can be read.
@@ -97,7 +98,7 @@ enum BadPlace: String, CaseIterable {
     }
 }
 
-@Suite struct BadPathTests {
+@Suite(.budgeted) struct BadPathTests {
     static let commands = ["inspect", "log", "verify", "rebuild"]
     let fixture: StoreFixture
 

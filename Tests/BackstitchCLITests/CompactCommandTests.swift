@@ -2,9 +2,10 @@ import Backstitch
 import BackstitchTesting
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
-@Suite struct CompactCommandTests {
+@Suite(.budgeted) struct CompactCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
@@ -22,7 +23,7 @@ import Testing
     var and: Int
 }
 
-@Suite struct ConditionParserTests {
+@Suite(.budgeted) struct ConditionParserTests {
     static let catalog: [CatalogEntity] = {
         let store = try? Store.inMemory(schema: StoreSchema(ConditionThing.self))
         return store?.catalog.entities ?? []

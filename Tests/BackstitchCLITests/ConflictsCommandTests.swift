@@ -2,9 +2,10 @@ import Backstitch
 import BackstitchTesting
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
-@Suite struct ConflictsCommandTests {
+@Suite(.budgeted) struct ConflictsCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

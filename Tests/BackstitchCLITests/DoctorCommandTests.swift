@@ -1,10 +1,11 @@
 import Backstitch
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 /// `doctor` as it is run.
-@Suite struct DoctorCommandTests {
+@Suite(.budgeted) struct DoctorCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }
@@ -106,7 +107,16 @@ import Testing
         try FileManager.default.createDirectory(atPath: moved, withIntermediateDirectories: true)
         let store = try fixture.open()
         for number in 0..<50 { try store.save("n\(number)", "Note \(number)", 0) }
-        try FileManager.default.copyItem(atPath: fixture.dataPath, toPath: moved + "/data.mdb")
+        // Of the last save the copy knows nothing: it is as the file was before that.
+        let file = URL(filePath: fixture.dataPath)
+        var (before, copy, number) = (Data(), Data(), 50)
+        repeat {
+            before = try Data(contentsOf: file)
+            try store.save("n\(number)", "Note \(number)", 0)
+            copy = try Data(contentsOf: file)
+            number += 1
+        } while copy != before
+        try copy.write(to: URL(filePath: moved + "/data.mdb"))
         store.close()
         let told = try Runner.run("doctor", moved)
         #expect(told.code == 1)

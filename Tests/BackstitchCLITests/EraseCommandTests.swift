@@ -1,8 +1,9 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct EraseCommandTests {
+@Suite(.budgeted) struct EraseCommandTests {
     let fixture: StoreFixture
     private let secret = "qvxzj"
 

@@ -1,12 +1,14 @@
 import Backstitch
 import ChildProcess
 import Foundation
+import TestBudget
 import Testing
+import Waiting
 
 @testable import BackstitchCLI
 
 /// What somebody meets who uses the program for the first time, and mistypes.
-@Suite struct FirstMistakeTests {
+@Suite(.budgeted) struct FirstMistakeTests {
     let fixture: StoreFixture
     var file: String { fixture.root + "/export.jsonl" }
 
@@ -147,11 +149,14 @@ import Testing
     @Test func `an interrupted program says what stays, and ends by the signal`() throws {
         try fixture.fill(2_000, bodyBytes: 20_000)
         let child = try Runner.start(["simulate", "--seeds", "1..100000"])
-        while try !isNoticed(SIGINT, by: child) { usleep(1_000) }
+        try blockUntil { try isNoticed(SIGINT, by: child) }
         // The program listens a moment after the signal stops ending it.
-        var news = pollfd(
-            fd: child.complaint.fileDescriptor, events: Int16(POLLIN), revents: 0)
-        repeat { child.send(SIGINT) } while poll(&news, 1, 100) == 0
+        blockUntil {
+            child.send(SIGINT)
+            var news = pollfd(
+                fd: child.complaint.fileDescriptor, events: Int16(POLLIN), revents: 0)
+            return poll(&news, 1, 0) != 0
+        }
         let complaints = child.complaint.readDataToEndOfFile()
         #expect(try child.wait() == .signal(SIGINT))
         #expect(

@@ -2,9 +2,10 @@ import ChildProcess
 import Backstitch
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 
-@Suite struct FollowTests {
+@Suite(.budgeted) struct FollowTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }
@@ -16,7 +17,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test(.timeLimit(.minutes(10)), arguments: [SIGINT, SIGTERM])
+    @Test(arguments: [SIGINT, SIGTERM])
     func `following shows what another process writes, until interrupted`(number: Int32) throws {
         try fixture.fill(2)
         let child = try Runner.start(
@@ -34,7 +35,7 @@ import Testing
         #expect(child.complaint.readDataToEndOfFile().isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `following ends without a crash when nobody reads any more`() throws {
         try fixture.fill(1)
         let child = try Runner.start(["log", fixture.path, "--follow"])
@@ -44,7 +45,7 @@ import Testing
         #expect(child.complaint.readDataToEndOfFile().isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a reader that stops early makes no noise`() throws {
         try fixture.fill(2_000)
         let result = try Runner.run(

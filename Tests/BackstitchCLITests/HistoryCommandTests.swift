@@ -3,9 +3,10 @@ import BackstitchCore
 import BackstitchTesting
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
-@Suite struct HistoryCommandTests {
+@Suite(.budgeted) struct HistoryCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -2,12 +2,13 @@ import BackstitchHub
 import BackstitchHubCore
 import ChildProcess
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
 /// The file that `backstitch hub serve --config` reads.
-@Suite struct HubConfigurationTests {
+@Suite(.budgeted) struct HubConfigurationTests {
     private let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -4,7 +4,9 @@ import CloudKitRecordService
 import Foundation
 import PostgreSQLCluster
 import Threading
+import TestBudget
 import Testing
+import Waiting
 
 @Entity("Count") struct Count: Equatable {
     var id = ID()
@@ -15,17 +17,19 @@ import Testing
 /// every conflict is one with itself: a change that the hub applied twice, or forgot.
 ///
 /// `HUB_KILLS` sets the number of kills.
-@Suite struct HubKillTests {
+@Suite(.budgeted) struct HubKillTests {
     private static let devices = 4
+    /// The most steps that each makes between two kills, however long these take.
+    private static let stepsPerKill = 25
     private let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }
 
-    @Test(.timeLimit(.minutes(15)))
+    @Test
     func `no change is lost or done twice though the hub is killed under load`()
         async throws
     {
-        let kills = ProcessInfo.processInfo.environment["HUB_KILLS"].flatMap(Int.init) ?? 4
+        let kills = Load.count("HUB_KILLS", else: 4)
         let hub = try KillableHub(folder: fixture.root + "/hub")
         let devices = try (0..<Self.devices).map {
             try CountingDevice($0, service: hub.service())
@@ -37,14 +41,13 @@ import Testing
     /// `DATABASE_KILLS` sets how often something is killed. `DATABASE_OTHER_PROGRAM` is the program of another
     /// version, which one of the hubs runs, and then the other one, as while hubs are replaced.
     @Test(
-        .timeLimit(.minutes(60)),
         .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
     )
     func
         `so it is with two hubs on one database, of which each, sessions and the server are killed`()
         async throws
     {
-        let kills = ProcessInfo.processInfo.environment["DATABASE_KILLS"].flatMap(Int.init) ?? 8
+        let kills = Load.count("DATABASE_KILLS", else: 8)
         let cluster = try PostgreSQLCluster()
         let storage = ["--storage", cluster.address]
         let refused = try Runner.run(["hub", "--data", fixture.root + "/files"] + storage)
@@ -82,7 +85,6 @@ import Testing
 
     /// The replica is asynchronous and lacks the last commits, which devices were told are kept.
     @Test(
-        .timeLimit(.minutes(15)),
         .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all")
     )
     func `devices bring back what a replica lacks that took over, after a new epoch`() async throws
@@ -144,23 +146,22 @@ import Testing
     private func work(
         _ devices: [CountingDevice], kills: Int, _ kill: (Int) async throws -> Void
     ) async throws {
-        let running = Locked(true)
+        // How many steps each device may have made; nil when it is over.
+        let steps = Locked<Int?>(0)
         let saved = try await withThrowingTaskGroup(of: [String: Int].self) { group in
             for device in devices {
-                group.addTask { try await device.work { running.withLock { $0 } } }
+                group.addTask { try await device.work { steps.withLock { $0 } } }
             }
             var state: UInt64 = 11
             for number in 0..<kills {
+                steps.withLock { $0 = (number + 1) * Self.stepsPerKill }
                 // Something went well since the last time, and something is under way.
-                let before = Self.rounds(of: devices)
-                while Self.rounds(of: devices) < before + 2 {
-                    try await Task.sleep(for: .milliseconds(1))
-                }
                 state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                try await Task.sleep(for: .microseconds(Int64(state >> 33) % 50_000))
+                let wanted = Self.rounds(of: devices) + 2 + Int(state >> 33) % 6
+                try await eventually { Self.rounds(of: devices) >= wanted }
                 try await kill(number)
             }
-            running.withLock { $0 = false }
+            steps.withLock { $0 = nil }
             return try await group.reduce(into: [:]) { $0.merge($1) { $1 } }
         }
         for _ in 0..<2 {
@@ -201,19 +202,24 @@ private final class CountingDevice: Sendable {
                 zoneName: "counts", conflictPolicy: .clientWins, syncOnSave: false))
     }
 
-    /// Makes records and counts some of them up; answers what is saved in the end.
-    func work(while isRunning: @Sendable () -> Bool) async throws -> [String: Int] {
+    /// Makes records, counts some of them up and exchanges them; answers what is saved in the end.
+    ///
+    /// - Parameter allowed: How many steps it may have made by now. With as many it exchanges, and saves no
+    ///   more. Nil if it is to end.
+    func work(_ allowed: @Sendable () -> Int?) async throws -> [String: Int] {
         var saved: [String: Int] = [:]
         var step = 0
-        while isRunning() {
-            step += 1
-            var edits: [String: Int] = ["\(number)-\(step)": 0]
-            for older in [step / 2, step / 3] where older > 0 && older < step {
-                let name = "\(number)-\(older)"
-                edits[name] = saved[name, default: 0] + 1
+        while let most = allowed(), !Task.isCancelled {
+            if step < most {
+                step += 1
+                var edits: [String: Int] = ["\(number)-\(step)": 0]
+                for older in [step / 2, step / 3] where older > 0 && older < step {
+                    let name = "\(number)-\(older)"
+                    edits[name] = saved[name, default: 0] + 1
+                }
+                try await save(edits)
+                saved.merge(edits) { $1 }
             }
-            try await save(edits)
-            saved.merge(edits) { $1 }
             do {
                 _ = try await engine.sync()
                 rounds.withLock { $0 += 1 }
@@ -227,15 +233,14 @@ private final class CountingDevice: Sendable {
     /// Exchanges everything, once what was killed last is there again: until then a device is told that
     /// the service is unreachable, and keeps what it has.
     func syncWhenThere() async throws {
-        for _ in 0..<100 {
+        try await eventually(pausing: .milliseconds(20)) {
             do {
                 _ = try await engine.sync()
-                return
+                return true
             } catch let error as SyncError where error.code == .unreachable {
-                try await Task.sleep(for: .milliseconds(100))
+                return false
             }
         }
-        _ = try await engine.sync()
     }
 
     func save(_ counts: [String: Int]) async throws {

@@ -1,7 +1,7 @@
 import ChildProcess
 import Foundation
-import Glibc
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
@@ -9,7 +9,7 @@ import Testing
 /// The hub's folder of format 1 that is kept, migrated by the program.
 ///
 /// `MIGRATION_KILLS` sets how often it is killed.
-@Suite struct HubMigrateTests {
+@Suite(.budgeted) struct HubMigrateTests {
     private let fixture: StoreFixture
     private let folder: String
 
@@ -62,9 +62,9 @@ import Testing
         #expect(missing.code != 0 && missing.complaint.contains("no hub"))
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a migration that is killed at any moment leaves the old hub or the new one`() throws {
-        let kills = ProcessInfo.processInfo.environment["MIGRATION_KILLS"].flatMap(Int.init) ?? 10
+        let kills = Load.count("MIGRATION_KILLS", else: 10)
         var state: UInt64 = 7
         var new = 0
         for number in 0..<kills {
@@ -72,9 +72,7 @@ import Testing
             try FileManager.default.copyItem(atPath: folder, toPath: killed)
             let child = try Runner.start(["hub", "migrate", "--data", killed, "--json"])
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            usleep(UInt32(state >> 33) % 200_000)
-            child.send(SIGKILL)
-            _ = try child.wait()
+            try child.kill(afterMicroseconds: UInt32(state >> 33) % 200_000)
             let look = try Runner.run("doctor", killed, "--json")
             #expect(look.code == 0 || look.complaint.contains("hub migrate"), "\(look)")
             if look.code == 0 { new += 1 }

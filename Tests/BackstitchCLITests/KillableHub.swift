@@ -1,9 +1,11 @@
 import Backstitch
+import BackstitchCore
 import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
 import Terminal
+import Waiting
 
 @testable import BackstitchCLI
 
@@ -45,16 +47,17 @@ final class KillableHub {
     }
 
     /// Kills the process without a warning, and starts another one.
-    func killAndRestart(through launcher: [String] = []) throws {
-        try killForGood()
+    ///
+    /// - Parameter microseconds: How long it may still run: a moment by chance.
+    func killAndRestart(
+        afterMicroseconds microseconds: UInt32 = 0, through launcher: [String] = []
+    ) throws {
+        try child.kill(afterMicroseconds: microseconds)
         try restart(through: launcher)
     }
 
     /// Kills the process without a warning.
-    func killForGood() throws {
-        child.send(SIGKILL)
-        _ = try child.wait()
-    }
+    func killForGood() throws { try child.kill() }
 
     /// Starts another process at the same port, after the one before has ended.
     ///
@@ -79,11 +82,23 @@ final class KillableHub {
 
     func service(user: Int = 0) throws -> CloudKitRecordService {
         guard let url = URL(string: document.url) else { throw URLError(.badURL) }
-        return try CloudKitRecordService(
-            CloudKitConfiguration(
-                url: url, container: document.container,
-                credentials: .user(
-                    apiToken: document.apiToken,
-                    webAuthToken: WebAuthToken(document.users[user].webAuthToken))))
+        var configuration = CloudKitConfiguration(
+            url: url, container: document.container,
+            credentials: .user(
+                apiToken: document.apiToken,
+                webAuthToken: WebAuthToken(document.users[user].webAuthToken)))
+        // On a busy machine a reply takes as long as it takes.
+        configuration.timeout = .seconds(3_600)
+        return try CloudKitRecordService(configuration)
+    }
+}
+
+extension CloudKitRecordService {
+    /// Waits until a record is there.
+    func waitForRecord(_ name: String, in zone: ZoneID) async throws {
+        try await eventually {
+            if case .found? = try await lookUpRecords([name], in: zone).first { return true }
+            return false
+        }
     }
 }

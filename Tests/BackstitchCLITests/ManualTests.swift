@@ -1,11 +1,12 @@
 import ChildProcess
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
 /// Manual pages and completions, which are made of the table of commands.
-@Suite struct ManualTests {
+@Suite(.budgeted) struct ManualTests {
     private let fixture: StoreFixture
     private let folder: String
 

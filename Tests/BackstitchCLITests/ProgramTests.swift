@@ -1,10 +1,11 @@
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
-@Suite struct ProgramTests {
+@Suite(.budgeted) struct ProgramTests {
     @Test func `the help and the version are shown on standard output`() throws {
         for arguments in [["--help"], ["-h"], ["help"]] {
             let result = try Runner.run(arguments)

@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 @Entity("Team") struct QueriedTeam {
@@ -22,7 +23,7 @@ import Testing
     var date: Date
 }
 
-@Suite struct QueryCommandTests {
+@Suite(.budgeted) struct QueryCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -1,9 +1,10 @@
 import BackstitchSimulation
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct SimulateCommandTests {
+@Suite(.budgeted) struct SimulateCommandTests {
     private struct Document: Decodable {
         struct Options: Decodable {
             let profile: String?

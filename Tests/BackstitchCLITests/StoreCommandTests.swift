@@ -3,9 +3,10 @@ import BackstitchViews
 import Foundation
 import LMDB
 import Terminal
+import TestBudget
 import Testing
 
-@Suite struct StoreCommandTests {
+@Suite(.budgeted) struct StoreCommandTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -1,15 +1,16 @@
 import Backstitch
 import ChildProcess
 import Foundation
-import Glibc
 import LMDB
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
 /// A store of format 1 that is kept, brought to the present format by the program.
 ///
 /// `MIGRATION_KILLS` sets how often it is killed.
-@Suite struct StoreMigrateTests {
+@Suite(.budgeted) struct StoreMigrateTests {
     private let fixture: StoreFixture
     private let kept: String
 
@@ -58,10 +59,10 @@ import Threading
         }
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a migration that is killed at any moment leaves the old store or the new one`() throws {
         try enlarge()
-        let kills = ProcessInfo.processInfo.environment["MIGRATION_KILLS"].flatMap(Int.init) ?? 10
+        let kills = Load.count("MIGRATION_KILLS", else: 10)
         var state: UInt64 = 7
         var (new, drafts) = (0, 0)
         for number in 0..<kills {
@@ -72,9 +73,16 @@ import Threading
             try FileManager.default.copyItem(atPath: kept, toPath: killed)
             let child = try Runner.start(["rebuild", killed, "--json"])
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            usleep(UInt32(state >> 33) % 900_000)
-            child.send(SIGKILL)
-            _ = try child.wait()
+            var microseconds = UInt32(state >> 33) % 900_000
+            if number % 2 == 1 {
+                // Half of the kills come while the draft is written.
+                try blockUntil {
+                    let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+                    return files.count > 1 || child.hasEnded
+                }
+                microseconds %= 100_000
+            }
+            try child.kill(afterMicroseconds: microseconds)
             let left = try FileManager.default.contentsOfDirectory(atPath: folder)
             if left.count > 1 { drafts += 1 }
             let look = try Runner.run("verify", killed)

@@ -4,11 +4,12 @@ import ChildProcess
 import Foundation
 import Glibc
 import RawConnection
+import TestBudget
 import Testing
 
 /// Attacks what Studio does with stores: that it reads them only, how much it takes for large ones, and what
 /// becomes of a page whose store or server goes.
-@Suite(.timeLimit(.minutes(10))) struct StudioAttackTests {
+@Suite(.budgeted) struct StudioAttackTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchTesting
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 
 @Entity("Task") struct StudioTask {
@@ -11,7 +12,7 @@ import Testing
 }
 
 /// Asks the server of Studio what its page asks.
-@Suite(.timeLimit(.minutes(10))) struct StudioCallTests {
+@Suite(.budgeted) struct StudioCallTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }
@@ -71,6 +72,7 @@ import Testing
             Array(
                 ("GET /api/1/changes?after=2 HTTP/1.1\r\nHost: \(server.host)\r\n"
                     + "Origin: \(server.origin)\r\nCookie: \(server.cookie)\r\n\r\n").utf8))
+        // A server that does not wait is found out if it answers within this moment.
         #expect(!connection.hasNews(milliseconds: 300))
         let store = try fixture.open()
         try store.save("more", "More")

@@ -3,12 +3,13 @@ import BackstitchHub
 import ChildProcess
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
 /// Asks the server of Studio over a hub's folder what its page asks.
-@Suite(.timeLimit(.minutes(10))) struct StudioHubTests {
+@Suite(.budgeted) struct StudioHubTests {
     let fixture: StoreFixture
     private var folder: String { fixture.root + "/hub" }
     private let container = "iCloud.studio"

@@ -56,13 +56,12 @@ final class StudioProcess {
             try socket.map { try RawConnection(path: $0) } ?? RawConnection(url: origin)
         connection.send(
             Array("\(method) \(target) HTTP/1.1\r\n\(lines.joined())\r\n\(body)".utf8))
-        let start = ContinuousClock.now
         let reply = connection.reply()
         return try #require(
             reply,
             """
-            \(method) \(target): nothing came in \(start.duration(to: .now)), error \
-            \(connection.failure); of the process: \(child.state)
+            \(method) \(target): nothing came, error \(connection.failure); of the process: \
+            \(child.state)
             """)
     }
 

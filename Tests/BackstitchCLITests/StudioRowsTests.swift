@@ -2,10 +2,11 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 
 /// What Studio answers part by part, because it needs a look at every row, and what it keeps for its user.
-@Suite(.timeLimit(.minutes(10))) struct StudioRowsTests {
+@Suite(.budgeted) struct StudioRowsTests {
     /// More rows than a call looks at.
     private static let rows = 45_000
 

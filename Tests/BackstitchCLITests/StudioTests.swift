@@ -3,10 +3,11 @@ import ChildProcess
 import Foundation
 import Glibc
 import RawConnection
+import TestBudget
 import Testing
 
 /// Attacks the server of Studio over its socket.
-@Suite(.timeLimit(.minutes(10))) struct StudioTests {
+@Suite(.budgeted) struct StudioTests {
     let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

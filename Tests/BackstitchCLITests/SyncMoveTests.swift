@@ -3,12 +3,13 @@ import BackstitchCore
 import ChildProcess
 import CloudKitRecordService
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
 /// `backstitch sync` and the zone and user that a store belongs to.
-@Suite struct SyncMoveTests {
+@Suite(.budgeted) struct SyncMoveTests {
     private let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }

@@ -1,11 +1,12 @@
 import Backstitch
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
-@Suite struct TextTests {
+@Suite(.budgeted) struct TextTests {
     @Test func `control characters of stored text don't reach the terminal`() {
         #expect("a\u{1B}[31m\nb\u{202E}".printable == "a\\u{1B}[31m\\nb\\u{202E}")
         #expect("Grüße, 世界".printable == "Grüße, 世界")

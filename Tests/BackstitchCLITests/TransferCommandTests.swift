@@ -2,9 +2,10 @@ import Backstitch
 import Foundation
 import LMDB
 import Terminal
+import TestBudget
 import Testing
 
-@Suite struct TransferCommandTests {
+@Suite(.budgeted) struct TransferCommandTests {
     let fixture: StoreFixture
     var file: String { fixture.root + "/export.jsonl" }
 
@@ -20,6 +21,18 @@ import Testing
         let path = fixture.root + "/other"
         try Store(at: path, schema: StoreSchema(StoredNote.self)).close()
         return path
+    }
+
+    @Test func `a limit on the size of files is told, and ends no command by a signal`() throws {
+        try fixture.fill(20, bodyBytes: 20_000)
+        let target = fixture.root + "/copy"
+        let result = try Runner.run(
+            ["backup", fixture.path, target],
+            through: ["/bin/sh", "-c", "ulimit -f 64; exec \"$@\"", "sh"])
+        #expect(result.code == 2)
+        #expect(result.complaint.contains("File too large"), "\(result.complaint)")
+        #expect(!FileManager.default.fileExists(atPath: target))
+        #expect(try Runner.run("backup", fixture.path, target).code == 0)
     }
 
     @Test func `backup makes a store that can be opened and verified`() throws {

@@ -4,7 +4,9 @@ import ChildProcess
 import CloudKitRecordService
 import Foundation
 import Glibc
+import TestBudget
 import Testing
+import Waiting
 
 @testable import BackstitchCLI
 
@@ -19,17 +21,17 @@ import Testing
 ///
 /// `TRANSFER_KILLS` says how often; 8 unless given. `TRANSFER_BUCKET` has the hub keep files in a bucket: its
 /// address, and behind a space the path of its credentials. `Tests/bucket/moto.py --run` sets it.
-@Suite(.serialized) struct TransferKillTests {
+@Suite(.budgeted, .serialized) struct TransferKillTests {
     private let fixture: StoreFixture
 
     init() throws { fixture = try StoreFixture() }
 
-    @Test(.timeLimit(.minutes(30)))
+    @Test
     func `every record has its file on the hub, whoever is killed in the middle of a transfer`()
         async throws
     {
         let environment = ProcessInfo.processInfo.environment
-        let kills = environment["TRANSFER_KILLS"].flatMap(Int.init) ?? 8
+        let kills = Load.count("TRANSFER_KILLS", else: 8)
         let bucket = environment["TRANSFER_BUCKET"]?.split(separator: " ").map(String.init) ?? []
         let options = zip(["--bucket", "--bucket-key"], bucket).flatMap { [$0, $1] }
         let hub = try KillableHub(folder: fixture.root + "/hub", options: options)
@@ -39,16 +41,15 @@ import Testing
         for kill in 0..<kills {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let number = kill % 3
+            // Each gets somewhere, so that kills come at any step and not only at the start.
+            let records = Int(state >> 33) % 4
             if number == 2 {
-                usleep(UInt32(state >> 40) % 400_000)
-                try hub.killAndRestart()
+                try await devices[kill / 3 % 2].wait(for: records, besides: acknowledged)
+                try hub.killAndRestart(afterMicroseconds: UInt32(state >> 40) % 400_000)
             } else {
-                // Each gets somewhere, so that kills come at any step and not only at the start.
-                let lines = devices[number].lineCount + Int(state >> 33) % 4
-                let end = Date(timeIntervalSinceNow: 20)
-                while devices[number].lineCount < lines, Date() < end { usleep(1_000) }
-                usleep(UInt32(state >> 40) % 100_000)
-                acknowledged.formUnion(try devices[number].kill())
+                try await devices[number].wait(for: records, besides: acknowledged)
+                let microseconds = UInt32(state >> 40) % 100_000
+                acknowledged.formUnion(try devices[number].kill(afterMicroseconds: microseconds))
                 devices[number] = try Device(number, at: path(number), hub)
             }
         }
@@ -113,6 +114,12 @@ import Testing
 
 /// A device in a process of its own, and what it prints.
 private final class Device {
+    /// The most records that it saves before it is idle.
+    private static let most = 40
+
+    /// It has ended by itself.
+    private struct Ended: Error {}
+
     private let process: ChildProcess
     private let output: FileHandle
     private var bytes = Data()
@@ -121,7 +128,8 @@ private final class Device {
         let document = hub.document
         process = try ChildProcess([
             ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path, "\(number)", "transfer",
-            document.url, document.container, document.apiToken, document.users[0].webAuthToken,
+            "\(Self.most)", document.url, document.container, document.apiToken,
+            document.users[0].webAuthToken,
         ])
         output = process.output
         _ = fcntl(output.fileDescriptor, F_SETFL, O_NONBLOCK)
@@ -136,26 +144,38 @@ private final class Device {
         }
     }
 
-    /// How many lines it printed.
-    var lineCount: Int {
-        takeOutput()
-        return bytes.count { $0 == 10 }
+    /// Waits until it has acknowledged so many records that were not acknowledged before.
+    ///
+    /// - Throws: If it ended before.
+    func wait(for count: Int, besides known: Set<[Int]>) async throws {
+        try await eventually {
+            let hasEnded = process.hasEnded
+            takeOutput()
+            if Set(acknowledged).subtracting(known).count >= count { return true }
+            if hasEnded { throw Ended() }
+            return false
+        }
+    }
+
+    /// The writers and numbers of the records that it has acknowledged.
+    private var acknowledged: [[Int]] {
+        let whole = bytes.prefix((bytes.lastIndex(of: 10) ?? -1) + 1)
+        return String(decoding: whole, as: UTF8.self).split(separator: "\n").map { line in
+            line.split(separator: " ").compactMap { Int($0) }
+        }
     }
 
     /// Kills it, unless it ended by itself, which is a failure.
     ///
+    /// - Parameter microseconds: How long it may still run: a moment by chance.
     /// - Returns: The writers and numbers of the records that it acknowledged.
-    func kill() throws -> [[Int]] {
-        process.send(SIGKILL)
-        let ending = try process.wait()
+    func kill(afterMicroseconds microseconds: UInt32 = 0) throws -> [[Int]] {
+        let ending = try process.kill(afterMicroseconds: microseconds)
         takeOutput()
         if ending != .signal(SIGKILL) {
             let complaint = process.complaint.availableData
             Issue.record("It ended by \(ending): \(String(decoding: complaint, as: UTF8.self))")
         }
-        let whole = bytes.prefix((bytes.lastIndex(of: 10) ?? -1) + 1)
-        return String(decoding: whole, as: UTF8.self).split(separator: "\n").map { line in
-            line.split(separator: " ").compactMap { Int($0) }
-        }
+        return acknowledged
     }
 }

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 @testable import BackstitchCore
 
 /// Every row of the table of attribute types, over the values that every type may meet.
-@Suite struct AttributeTraitsTests {
+@Suite(.budgeted) struct AttributeTraitsTests {
     private static let types = AttributeTypes.all.map { $0.type }
 
     /// Values of every kind, with the bounds of their types.

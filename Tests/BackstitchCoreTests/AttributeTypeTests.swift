@@ -1,4 +1,5 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
@@ -11,7 +12,7 @@ private struct Settings: Codable, Equatable, Sendable {
     var theme: String?
 }
 
-@Suite struct AttributeTypeTests {
+@Suite(.budgeted) struct AttributeTypeTests {
     private func packed<Attribute: AttributeValue>(_ value: Attribute) throws -> [UInt8] {
         var writer = _FieldWriter(layout: FieldLayout(fields: [FieldID(1)]))
         try writer.write(value, at: 0)

@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct BackoffTests {
+@Suite(.budgeted) struct BackoffTests {
     private let network = ServiceError(.network)
 
     @Test func `waits double up to the cap`() {

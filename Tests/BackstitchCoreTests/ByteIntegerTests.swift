@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct ByteIntegerTests {
+@Suite(.budgeted) struct ByteIntegerTests {
     @Test(arguments: [0, 1, -1, 256, Int64.max, Int64.min, 0x0102_0304_0506_0708])
     func `an integer is read as it was written, either way round`(number: Int64) {
         #expect(

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct CalendarPeriodTests {
+@Suite(.budgeted) struct CalendarPeriodTests {
     private static func calendar(
         _ zone: String, _ identifier: Calendar.Identifier = .iso8601
     ) throws -> Calendar {

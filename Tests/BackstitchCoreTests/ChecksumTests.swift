@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 import XXHash
 
-@Suite struct ChecksumTests {
+@Suite(.budgeted) struct ChecksumTests {
     private func hash(_ bytes: [UInt8], seed: UInt64 = 0) -> UInt64 {
         bytes.withUnsafeBytes { Checksum.xxh64($0, seed: seed) }
     }

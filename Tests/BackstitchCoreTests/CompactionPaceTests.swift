@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct CompactionPaceTests {
+@Suite(.budgeted) struct CompactionPaceTests {
     private func extent(_ operations: Int, _ through: UInt64, _ limit: UInt64)
         -> CompactionPace.Extent
     {

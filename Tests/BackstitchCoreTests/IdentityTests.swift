@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct IdentityTests {
+@Suite(.budgeted) struct IdentityTests {
     @Test func `ids of one generator ascend, also when the clock goes back`() {
         var generator = UUIDv7Generator()
         var random: UInt64 = 1

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct JSONParserTests {
+@Suite(.budgeted) struct JSONParserTests {
     @Test(arguments: [
         ("null", JSONValue.null), (" true\n", .bool(true)), ("false", .bool(false)),
         ("\"\"", .string("")), ("[]", .array([])), ("{ }", .object([])),

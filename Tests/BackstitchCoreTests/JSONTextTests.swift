@@ -1,9 +1,10 @@
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 /// Texts, numbers and names are written as JSON by words; here is what they have to be, one character at a time.
-@Suite struct JSONTextTests {
+@Suite(.budgeted) struct JSONTextTests {
     private static func written(_ body: (inout ByteBuffer) -> Void) -> [UInt8] {
         var buffer = ByteBuffer()
         // What stands before it stays, and what is written later comes after it.

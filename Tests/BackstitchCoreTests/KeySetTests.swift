@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// What holds in a set of keys, and that each way of breaking it is seen.
-@Suite struct KeySetTests {
+@Suite(.budgeted) struct KeySetTests {
     private func isWhole(_ keys: [[UInt8]]) -> Bool { KeySet(ordered: keys).violation == nil }
 
     @Test func `keys in their order are a set`() {

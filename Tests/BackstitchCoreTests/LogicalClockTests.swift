@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct LogicalClockTests {
+@Suite(.budgeted) struct LogicalClockTests {
     private static let now: Int64 = 1_750_000_000_000
 
     private func next(after milliseconds: Int64, _ wall: Int64) -> UInt64 {

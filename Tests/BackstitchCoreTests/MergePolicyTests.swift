@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// The policies that look at more than who comes first, by value.
-@Suite struct MergePolicyTests {
+@Suite(.budgeted) struct MergePolicyTests {
     static let (one, two, unknown) = (FieldID(1), FieldID(2), FieldID(9))
     static let base: Fields = [one: .string("1"), two: .string("2"), unknown: .string("u")]
     static let version = ServerVersion(changeTag: "t2", modifiedMilliseconds: 2_000)

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct MergePropertyTests {
+@Suite(.budgeted) struct MergePropertyTests {
     typealias Case = MergeCase
 
     /// All cases, each with what came of it.

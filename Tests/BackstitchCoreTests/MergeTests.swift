@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Every case of the design's table, written out by hand, and properties over all of them.
-@Suite struct MergeTests {
+@Suite(.budgeted) struct MergeTests {
     typealias Case = MergeCase
 
     static func merge(_ policy: ConflictPolicy) -> Merge {

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct OperationCodingTests {
+@Suite(.budgeted) struct OperationCodingTests {
     private static let fields: Fields = [
         FieldID(1): .string("one"), FieldID(2): .reference(RecordKey(.text("r"))),
         FieldID(3): .int64(3),

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct PackedFieldsTests {
+@Suite(.budgeted) struct PackedFieldsTests {
     static let values: [RecordValue] = [
         .bool(true), .bool(false), .int64(.min), .int64(-1), .double(-0.5), .string(""),
         .string("é🧵\0"), .bytes(Data()), .bytes(Data([1, 2])), .date(milliseconds: -1),

@@ -1,8 +1,9 @@
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct PushItemTests {
+@Suite(.budgeted) struct PushItemTests {
     private func bytes(_ value: ServiceValue) -> Int {
         let fields = ["f": value]
         return PushItem(.create(recordName: "a", recordType: "T", fields: fields)).byteCount

@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct PushOrderTests {
+@Suite(.budgeted) struct PushOrderTests {
     private func names(_ items: [PushItem]) -> [String] {
         let (order, arranged) = PushOrder.arrange(items)
         return order.map { arranged[$0].modification.recordName }

@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Typed conditions: they answer as Swift does, whatever is indexed.
-@Suite struct QueryConditionTests {
+@Suite(.budgeted) struct QueryConditionTests {
     private struct Case {
         let name: String
         let query: Query<Sample>

@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Answers from encoded rows against `Predicate.evaluate` and Swift's own sort.
-@Suite struct QueryDifferentialTests {
+@Suite(.budgeted) struct QueryDifferentialTests {
     /// A sort key: how a query asks for it, and how Swift compares by it.
     struct Sort: Sendable {
         var add: @Sendable (Query<Sample>, SortOrder) -> Query<Sample>
@@ -62,7 +63,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<12)
+    @Test(arguments: Load.some(of: 0..<12, oneOf: 3))
     func `answers and their order are those of Predicate and Swift`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let samples = generator.samples(count: 120)

@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Every form of a query on attributes of every type, lists and places included: it gives what Swift
 /// makes of the values, or an error that names the attribute and says what to do.
-@Suite struct QueryFormTests {
+@Suite(.budgeted) struct QueryFormTests {
     static let functions = RecordQuery.Aggregate.Function.allCases
 
     /// A source with indexes and one without, of the same samples.

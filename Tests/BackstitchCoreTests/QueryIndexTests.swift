@@ -1,4 +1,5 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
@@ -7,7 +8,7 @@ import Testing
 /// plain evaluation of the samples.
 ///
 /// `QUERY_ROUNDS` sets the number of queries.
-@Suite struct QueryIndexTests {
+@Suite(.budgeted) struct QueryIndexTests {
     static let compounds: [[String]] = [
         ["fold(name)"], ["level", "name"], ["isOn", "age", "born"], ["fold(nick)", "grade"],
         ["boss", "name", "nick"], ["name", "nick", "blob", "link"], ["price", "token"],

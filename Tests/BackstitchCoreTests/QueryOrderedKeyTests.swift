@@ -1,10 +1,11 @@
 import Foundation
 @_spi(_Unicode) import Swift
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct QueryOrderedKeyTests {
+@Suite(.budgeted) struct QueryOrderedKeyTests {
     private func key(_ value: RecordValue, _ type: AttributeType, textBytesMax: Int = .max)
         -> [UInt8]
     {

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct QueryPlanTests {
+@Suite(.budgeted) struct QueryPlanTests {
     private let entity = Sample.binding()
 
     private func plan(_ query: RecordQuery) throws -> QueryPlan {

@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Conditions on lists and related records, and sorts by them: they answer as Swift does, whatever is
 /// indexed or looked up beforehand.
-@Suite struct QueryRelatedTests {
+@Suite(.budgeted) struct QueryRelatedTests {
     /// Samples with what is at the ends of their relationships.
     private struct World {
         let samples: [Sample]
@@ -272,7 +273,7 @@ import Testing
         .referrers("Sample", by: "boss", count, fulfilling: condition)
     }
 
-    @Test(arguments: 0..<30)
+    @Test(arguments: Load.some(of: 0..<30, oneOf: 4))
     func `conditions on lists and related records answer as Swift does`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed) &* 104_729 &+ 1)
         let samples = generator.samples(count: 60)
@@ -309,7 +310,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: Load.some(of: 0..<20, oneOf: 2))
     func `sorts by related records are those of Swift, in pages too`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed) &* 15_485_863 &+ 5)
         let samples = generator.samples(count: 60)

@@ -1,4 +1,5 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
@@ -6,9 +7,8 @@ import Testing
 /// Random trees of conditions, sorts, limits and offsets against Foundation and Swift.
 ///
 /// `QUERY_ROUNDS` sets the number of queries.
-@Suite struct QueryTreeTests {
-    static let rounds =
-        ProcessInfo.processInfo.environment["QUERY_ROUNDS"].flatMap(Int.init) ?? 100
+@Suite(.budgeted) struct QueryTreeTests {
+    static let rounds = Load.count("QUERY_ROUNDS", else: 100)
     static let perSeed = 100
 
     struct Failed: Error, CustomStringConvertible {

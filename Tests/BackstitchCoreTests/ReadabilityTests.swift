@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Whether a stored value can be read as an attribute of a type: said without reading it, and done.
-@Suite struct ReadabilityTests {
+@Suite(.budgeted) struct ReadabilityTests {
     /// Every type that an attribute can have, with a way to read it.
     static let readers: [(type: AttributeType, read: @Sendable (_FieldValue) throws -> Void)] = [
         reader(String.self), reader(Bool.self), reader(Int16.self), reader(Int32.self),

@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Every sequence of up to five operations, against a model that keeps whole states.
-@Suite struct RecordFoldTests {
+@Suite(.budgeted) struct RecordFoldTests {
     private static let one = FieldID(1)
     private static let two = FieldID(2)
 

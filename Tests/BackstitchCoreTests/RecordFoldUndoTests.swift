@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// Undoing the fold of every pair of operations, by value.
-@Suite struct RecordFoldUndoTests {
+@Suite(.budgeted) struct RecordFoldUndoTests {
     private static let one = FieldID(1)
     private static let two = FieldID(2)
 

@@ -1,8 +1,9 @@
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct RecordLineTests {
+@Suite(.budgeted) struct RecordLineTests {
     private func text(_ line: RecordLine) -> String {
         var buffer = ByteBuffer()
         line.write(into: &buffer)

@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
 /// What is kept of a record, by value: operations and rows are made, some are left out.
-@Suite struct RecordSalvageTests {
+@Suite(.budgeted) struct RecordSalvageTests {
     private static let key = RecordKey(RecordName("r"))
 
     /// The history of a record and the row that follows from it.

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct RelatedRowsTests {
+@Suite(.budgeted) struct RelatedRowsTests {
     private func known(_ rows: borrowing RelatedRows, _ entity: UInt16, _ key: String) -> String? {
         Array(key.utf8).withUnsafeBytes { key in
             switch rows.known(of: EntityNumber(entity), key) {

@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct ReleasePaceTests {
+@Suite(.budgeted) struct ReleasePaceTests {
     private func due(_ pace: inout ReleasePace, within commits: Int) -> ReleasePace.Step {
         for _ in 0..<commits {
             let step = pace.next()

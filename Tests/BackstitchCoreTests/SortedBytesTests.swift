@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct SortedBytesTests {
+@Suite(.budgeted) struct SortedBytesTests {
     @Test(arguments: 0..<50)
     func `it holds what it was made of, whatever the strings have in common`(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed) &+ 11)

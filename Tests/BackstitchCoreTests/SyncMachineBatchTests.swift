@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct SyncMachineBatchTests {
+@Suite(.budgeted) struct SyncMachineBatchTests {
     @Test func `batches keep to the count`() {
         let items = (0..<5).map { Push.create("r\($0)") }
         var (machine, action) = SyncMachine.pushing(

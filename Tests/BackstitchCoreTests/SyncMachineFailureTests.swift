@@ -1,8 +1,9 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
 /// What becomes of every failure, whether a request failed as a whole or one record of it.
-@Suite struct SyncMachineFailureTests {
+@Suite(.budgeted) struct SyncMachineFailureTests {
     /// What the machine does about a failure in the end.
     enum Reaction: Equatable {
         case makeZoneAgain, suspend

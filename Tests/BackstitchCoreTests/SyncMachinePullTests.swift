@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct SyncMachinePullTests {
+@Suite(.budgeted) struct SyncMachinePullTests {
     private let unchanged = SyncEvent.databaseChanges(
         zoneChanged: false, zoneEnded: nil, moreComing: false)
     private let changed = SyncEvent.databaseChanges(

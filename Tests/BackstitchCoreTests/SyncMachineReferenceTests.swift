@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct SyncMachineReferenceTests {
+@Suite(.budgeted) struct SyncMachineReferenceTests {
     private let violation = Push.failed(.referenceViolation)
 
     @Test func `a record whose target comes later in the queue goes behind it`() {

@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite struct SyncMachineReplyTests {
+@Suite(.budgeted) struct SyncMachineReplyTests {
     @Test(arguments: [ServiceError.Code.conflict, .alreadyExists])
     func `a conflict that tells the server's record is merged`(code: ServiceError.Code) {
         let item = code == .conflict ? Push.update("a") : Push.create("a")

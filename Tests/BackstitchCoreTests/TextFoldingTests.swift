@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 
-@Suite struct TextFoldingTests {
+@Suite(.budgeted) struct TextFoldingTests {
     @Test(arguments: [
         ("", ""), ("ABC xyz", "abc xyz"), ("Ångström", "angstrom"), ("A\u{30A}", "a"),
         ("É e\u{301} \u{1E17}", "e e e"), ("STRASSE", "strasse"), ("Straße ẞ", "straße ß"),

@@ -1,8 +1,9 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
 /// Which files are transferred when, by value.
-@Suite struct TransferMachineTests {
+@Suite(.budgeted) struct TransferMachineTests {
     private typealias Machine = TransferMachine<String>
     private let network = ServiceError(.network, "cut")
 

@@ -1,8 +1,9 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
 /// When the next round begins, by value.
-@Suite struct TriggerQueueTests {
+@Suite(.budgeted) struct TriggerQueueTests {
     typealias Entry = TriggerQueue.Entry
 
     private func queue(poll: Int64? = nil) -> TriggerQueue {

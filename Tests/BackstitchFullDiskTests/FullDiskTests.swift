@@ -4,6 +4,7 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import SmallDisk
+import TestBudget
 import Testing
 
 /// A note that takes some hundred bytes.
@@ -18,7 +19,8 @@ import Testing
 }
 
 /// Stores on file systems that are really full.
-@Suite(.serialized, .enabled(if: !SmallDisk.kinds.isEmpty, "nothing can be mounted here"))
+@Suite(
+    .budgeted, .serialized, .enabled(if: !SmallDisk.kinds.isEmpty, "nothing can be mounted here"))
 struct FullDiskTests {
     static let schema = StoreSchema(Bulky.self)
 
@@ -60,7 +62,8 @@ struct FullDiskTests {
         try store.read { Set(try $0.fetch(Bulky.self).map(\.id)) }
     }
 
-    @Test(arguments: SmallDisk.kinds, [0, 4_096, 12_288, 40_960, 135_168])
+    @Test(
+        arguments: SmallDisk.kinds, Load.some(of: [0, 4_096, 12_288, 40_960, 135_168], oneOf: 3))
     func `a disk that gets full fails writes alone, and everything goes on when there is space`(
         kind: SmallDisk.Kind, offset: Int
     ) async throws {

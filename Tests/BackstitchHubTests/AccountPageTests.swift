@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
 /// Lists of a hub that come in pages.
-@Suite struct AccountPageTests {
+@Suite(.budgeted) struct AccountPageTests {
     private let fixture: HubFixture
     private let realm = HubAccounts.Realm(HubFixture.container, environment: "development")
     private var accounts: HubAccounts { fixture.hub.accounts }

@@ -2,13 +2,14 @@ import BackstitchCore
 import CloudKitWire
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
 /// What a client does where the way to the service, or the service, is not as it should be.
-@Suite("A client that nobody listens to and nobody drives mad")
+@Suite("A client that nobody listens to and nobody drives mad", .budgeted)
 struct ClientSafetyTests {
     /// Answers as told, one request after the other.
     private final class ScriptedClient: HTTPClient {

@@ -1,9 +1,10 @@
 import CloudKitWire
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("Where a feed ends: zones/getCurrentSyncToken") struct CurrentSyncTokenTests {
+@Suite("Where a feed ends: zones/getCurrentSyncToken", .budgeted) struct CurrentSyncTokenTests {
     private static let call: Endpoint = "zones/getCurrentSyncToken"
 
     private let storage = MemoryHubStorage(isFar: true)

@@ -2,13 +2,14 @@ import BackstitchCore
 import CloudKitWire
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import WireCrypto
 import Threading
 
 @testable import BackstitchHubCore
 
-@Suite("Who may use a hub")
+@Suite("Who may use a hub", .budgeted)
 struct HubAccessTests {
     private static let lookup = LookupRecordsRequest(records: [.init(recordName: "a")])
 

@@ -1,12 +1,13 @@
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
 /// What whoever runs a hub does with containers, users and credentials.
-@Suite struct HubAccountTests {
+@Suite(.budgeted) struct HubAccountTests {
     private let storage: MemoryHubStorage?
     private let fixture: HubFixture
     private var accounts: HubAccounts { fixture.hub.accounts }

@@ -1,12 +1,14 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
+import Waiting
 import WireCrypto
 
 @testable import BackstitchHubCore
 
-@Suite("What a hub removes by itself")
+@Suite("What a hub removes by itself", .budgeted)
 struct HubExpiryTests {
     private static let day: Int64 = 24 * 3_600 * 1_000
     private static let content: [UInt8] = Array("content".utf8)
@@ -176,7 +178,7 @@ struct HubExpiryTests {
     @Test("what is due in a database that nobody writes to goes with writes to others")
     func idleDatabase() async throws {
         try fixture.hub.beginServing()
-        while !fixture.hub.storage.cleansUp { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually { fixture.hub.storage.cleansUp }
         let asset = try await upload()
         #expect(try isThere && asset.receipt != nil)
         let records = (0..<150).map { WireRecordOperation(.create, HubFixture.record("r\($0)")) }

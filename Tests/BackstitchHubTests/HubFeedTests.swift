@@ -1,11 +1,12 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("Feeds of a hub")
+@Suite("Feeds of a hub", .budgeted)
 struct HubFeedTests {
     private func page(
         _ fixture: HubFixture, since token: String? = nil, limit: Int64? = nil

@@ -4,6 +4,7 @@ import CloudKitWire
 import Foundation
 import Testing
 import Threading
+import Waiting
 import WireCrypto
 
 @testable import BackstitchHub
@@ -99,16 +100,8 @@ final class HubFixture: Sendable {
     }
 
     /// Waits until as many devices wait for notifications.
-    ///
-    /// - Throws: If they do not within two minutes: their calls were refused, or are answered.
     func waitForListeners(_ count: Int = 1) async throws {
-        let end = ContinuousClock.now + .seconds(120)
-        while hub.couriers.waiterCount != count {
-            try #require(
-                ContinuousClock.now < end,
-                "\(hub.couriers.waiterCount) devices wait, and not \(count).")
-            await Task.yield()
-        }
+        try await eventually { hub.couriers.waiterCount == count }
     }
 
     /// Waits until devices were told of what was changed until now.

@@ -1,6 +1,7 @@
 import CloudKitWire
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 import Threading
 
@@ -9,7 +10,7 @@ import Threading
 @testable import BackstitchHubCore
 
 /// What a server tells of itself: figures, lines of its logs, and the pages for those who watch it.
-@Suite struct HubObservationTests {
+@Suite(.budgeted) struct HubObservationTests {
     private static func get(_ url: String, _ path: String, headers: String = "") async throws
         -> String
     {

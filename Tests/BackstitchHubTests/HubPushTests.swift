@@ -1,13 +1,14 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("Notifications and files of a hub")
+@Suite("Notifications and files of a hub", .budgeted)
 struct HubPushTests {
     private func makeToken(
         _ fixture: HubFixture

@@ -1,11 +1,12 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("Queries of a hub")
+@Suite("Queries of a hub", .budgeted)
 struct HubQueryTests {
     private static func fixture() async throws -> HubFixture {
         let fixture = try await HubFixture()

@@ -1,10 +1,11 @@
 import BackstitchCore
 import CloudKitWire
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("The space of a user on a hub")
+@Suite("The space of a user on a hub", .budgeted)
 struct HubQuotaTests {
     private static func record(_ name: String, _ count: Int) -> WireRecord {
         HubFixture.record(name, ["t": .string(String(repeating: "x", count: count))])

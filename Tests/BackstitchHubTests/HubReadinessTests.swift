@@ -1,12 +1,13 @@
 import CloudKitWire
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("Whether a hub runs, and whether it can write")
+@Suite("Whether a hub runs, and whether it can write", .budgeted)
 struct HubReadinessTests {
     private static func get(_ hub: Hub, _ path: String) async -> HubResponse {
         let request = HubRequest(method: "GET", target: path)

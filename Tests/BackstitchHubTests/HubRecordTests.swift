@@ -1,12 +1,13 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
 @testable import BackstitchHubCore
 
-@Suite("Records of a hub")
+@Suite("Records of a hub", .budgeted)
 struct HubRecordTests {
     @Test("a record is created, read, updated and deleted")
     func life() async throws {

@@ -1,12 +1,13 @@
 import CloudKitWire
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("The server of a hub")
+@Suite("The server of a hub", .budgeted)
 struct HubServerTests {
     private static let host = "Host: a\r\nConnection: close\r\n"
 

@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
@@ -52,7 +53,7 @@ extension ModifyPlan.Result {
     }
 }
 
-@Suite("What a request does to records, by value")
+@Suite("What a request does to records, by value", .budgeted)
 struct ModifyPlannerTests {
     private static func create(
         _ name: String, to target: String? = nil, _ action: ServiceReference.Action = .deleteSelf

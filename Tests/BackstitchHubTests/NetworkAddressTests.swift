@@ -1,11 +1,12 @@
 import BackstitchTesting
 import Glibc
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
 /// Addresses are read as the system reads them.
-@Suite struct NetworkAddressTests {
+@Suite(.budgeted) struct NetworkAddressTests {
     /// What the system makes of a text; nil if it is no address.
     private static func bytes(_ text: String) -> [UInt8]? {
         var four = [UInt8](repeating: 0, count: 4)

@@ -1,6 +1,7 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
@@ -8,7 +9,7 @@ import Threading
 @testable import BackstitchHubCore
 
 /// A hub tells of its own writes once, whenever it hears of their commits.
-@Suite struct OwnWriteTests {
+@Suite(.budgeted) struct OwnWriteTests {
     /// A storage whose writes are heard of before their callers go on.
     private struct OverheardStorage: HubStorage {
         let base = MemoryHubStorage()

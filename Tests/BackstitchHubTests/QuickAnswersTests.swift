@@ -1,13 +1,14 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
 /// What a hub answers on the thread that brings a request, and what it leaves to others.
-@Suite struct QuickAnswersTests {
+@Suite(.budgeted) struct QuickAnswersTests {
     private let fixture: HubFixture
     private var hub: Hub { fixture.hub }
 

@@ -5,6 +5,7 @@ import BackstitchTesting
 import CloudKitWire
 import Foundation
 import Threading
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -12,7 +13,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
-@Suite("The client of CloudKit Web Services")
+@Suite("The client of CloudKit Web Services", .budgeted)
 struct RecordServiceTests {
     private static func conformance(
         _ service: CloudKitRecordService

@@ -1,12 +1,13 @@
 import BackstitchCore
 import CloudKitWire
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
-@Suite("Compressed replies")
+@Suite("Compressed replies", .budgeted)
 struct ReplyCodingTests {
     @Test(
         "a client says whether it reads gzip",

@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchSync
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
@@ -21,7 +22,7 @@ private final class ScriptedClient: HTTPClient {
     }
 }
 
-@Suite("What a client makes of replies")
+@Suite("What a client makes of replies", .budgeted)
 struct ReplyTests {
     private static func reply(
         _ status: Int, _ body: String, _ headers: [String: String] = [:]
@@ -65,7 +66,13 @@ struct ReplyTests {
         (reply(200, #"{"zones":[{"zoneID":{"zone"#), .network, nil),
         (reply(200, "<html>Welcome to this hotel</html>"), .network, nil),
         (reply(200, "{}"), .network, nil),
-        (reply(302, ""), .tokenExpired, nil),
+        // Nothing of these is the service's word, which has an error object.
+        (reply(302, ""), .serviceUnavailable, nil),
+        (reply(400, "<html>Bad Request</html>"), .serviceUnavailable, nil),
+        (reply(404, "<html>Not Found</html>"), .serviceUnavailable, nil),
+        (reply(404, "{}"), .serviceUnavailable, nil),
+        (reply(408, "", ["retry-after": "5"]), .serviceUnavailable, 5),
+        (reply(410, "gone"), .serviceUnavailable, nil),
         (
             reply(
                 200,

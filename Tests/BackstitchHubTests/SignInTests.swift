@@ -1,5 +1,6 @@
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -7,7 +8,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 
 /// The page where people sign in, and who tries to get past it.
-@Suite struct SignInTests {
+@Suite(.budgeted) struct SignInTests {
     private static let realm = HubAccounts.Realm(
         HubFixture.container, environment: "development")
     private static let app = "https://app.example.com"

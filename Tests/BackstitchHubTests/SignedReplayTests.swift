@@ -2,6 +2,7 @@ import BackstitchCore
 import CloudKitWire
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import WireCrypto
 import Threading
@@ -10,7 +11,7 @@ import Threading
 @testable import BackstitchHubCore
 
 /// A signature acts once, whoever sends it and however often.
-@Suite("Signed requests that come again")
+@Suite("Signed requests that come again", .budgeted)
 struct SignedReplayTests {
     /// A hub with a server key.
     private struct Server {

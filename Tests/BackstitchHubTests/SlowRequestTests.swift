@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 
 /// What a hub keeps of requests that took long.
-@Suite struct SlowRequestTests {
+@Suite(.budgeted) struct SlowRequestTests {
     private let folder: String
 
     init() throws {

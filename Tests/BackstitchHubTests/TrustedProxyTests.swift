@@ -1,10 +1,11 @@
 import RawConnection
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("Where a request comes from")
+@Suite("Where a request comes from", .budgeted)
 struct TrustedProxyTests {
     private static let networks: [(network: String, inside: [String], outside: [String])] = [
         ("127.0.0.1", ["127.0.0.1", "::ffff:127.0.0.1"], ["127.0.0.2", "::1"]),

@@ -5,6 +5,7 @@ import BackstitchTesting
 import CloudKitWire
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
@@ -47,7 +48,7 @@ private struct OlderClient: ForwardingService {
 }
 
 /// Values of types that a client does not know: they go through it unharmed.
-@Suite struct UnknownTypeTests {
+@Suite(.budgeted) struct UnknownTypeTests {
     private static let zone = ZoneID("Films")
     private static let span = #"{"unit":"s","value":[1.50,{"b":2,"a":null}]}"#
 

@@ -3,6 +3,7 @@ import CFaults
 import CloudKitWire
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 import Threading
 import WireCrypto
@@ -11,7 +12,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
-@Suite("Uploads that come in parts")
+@Suite("Uploads that come in parts", .budgeted)
 struct UploadPartsTests {
     private static let content: [UInt8] = Array("0123456789".utf8)
 

@@ -1,5 +1,6 @@
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -7,7 +8,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 
 /// How users are found by name and address.
-@Suite struct UserIndexTests {
+@Suite(.budgeted) struct UserIndexTests {
     private let fixture: HubFixture
     private let container = HubFixture.container
     private let realm = HubAccounts.Realm(HubFixture.container, environment: "development")

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchStore
 import Foundation
+import TestBudget
 import Testing
 
 @Entity private struct FileItem {
@@ -13,18 +14,21 @@ import Testing
 /// Processes that add, save and collect files in one store are killed again and again.
 ///
 /// `FILE_KILLS` says how often; 12 unless given.
-@Suite(.serialized) struct FileKillTests {
+@Suite(.budgeted, .serialized) struct FileKillTests {
     @Test func `a saved record has its file, whoever is killed in the middle of a collection`()
         async throws
     {
-        let kills = ProcessInfo.processInfo.environment["FILE_KILLS"].flatMap { Int($0) } ?? 12
+        let kills = Load.count("FILE_KILLS", else: 12)
         let root = FileManager.default.temporaryDirectory.path + "/files-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
         let path = root + "/store"
-        var processes = try (0..<2).map { try Helper(path, firstWriter: $0, mode: "files") }
+        func start(_ number: Int) throws -> Helper {
+            try Helper(path, firstWriter: number, mode: "files", most: 20)
+        }
+        var processes = try (0..<2).map(start)
         var acknowledged: [Int: Int] = [:]
-        func note(_ lines: [(Int, Int)]) {
+        func note(_ lines: [(writer: Int, transaction: Int)]) {
             for (writer, number) in lines {
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, number)
             }
@@ -34,11 +38,9 @@ import Testing
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let process = processes[kill % 2]
             // Each gets somewhere, so that kills come at any step and not only at the start.
-            let lines = Int(state >> 33) % 6
-            while process.lineCount < lines, !process.hasEnded { usleep(1_000) }
-            usleep(UInt32(state >> 40) % 20_000)
-            note(try process.kill())
-            processes[kill % 2] = try Helper(path, firstWriter: kill % 2, mode: "files")
+            try await process.waitForLines(Int(state >> 33) % 6)
+            note(try process.kill(afterMicroseconds: UInt32(state >> 40) % 20_000))
+            processes[kill % 2] = try start(kill % 2)
         }
         for process in processes { note(try process.kill()) }
         #expect(!acknowledged.isEmpty)

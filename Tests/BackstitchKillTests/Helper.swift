@@ -2,59 +2,120 @@ import ChildProcess
 import Foundation
 import Synchronization
 import Testing
+import Waiting
 
 /// A process of the helper, and what it prints.
 final class Helper {
+    /// It has ended by itself.
+    struct Ended: Error {}
+
     private final class Output: Sendable {
-        let state = Mutex((bytes: Data(), hasEnded: false))
+        let state = Mutex((bytes: Data(), lines: 0, hasEnded: false))
     }
 
     private let process: ChildProcess
+    /// The file at which it closes its store.
+    private let closing: String
     private let output = Output()
 
     /// Starts the helper on a store.
     ///
     /// - Parameters:
-    ///   - firstWriter: Of a process that shares the store with others; nil for one alone.
-    ///   - mode: How it shares the store.
-    init(_ path: String, firstWriter: Int? = nil, mode: String = "shared") throws {
-        let process = try ChildProcess(
-            [ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path]
-                + (firstWriter.map { ["\($0)", mode] } ?? []))
+    ///   - writer: The first of its writers.
+    ///   - mode: What it does, and how it shares the store.
+    ///   - most: The most transactions that each writer makes, or items that are migrated. Then the process is
+    ///     idle: what a test does is the same on a machine on which the test itself gets on slowly.
+    init(_ path: String, firstWriter writer: Int = 0, mode: String = "shared", most: Int) throws {
+        let process = try ChildProcess([
+            ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path, "\(writer)", mode, "\(most)",
+        ])
         self.process = process
+        closing = "\(path)-close-\(writer)"
         let output = output
         Thread.detachNewThread {
             while case let more = process.output.availableData, !more.isEmpty {
-                output.state.withLock { $0.bytes.append(more) }
+                output.state.withLock { state in
+                    state.bytes.append(more)
+                    state.lines += more.count { $0 == 10 }
+                }
             }
             output.state.withLock { $0.hasEnded = true }
         }
     }
 
     /// How many lines it printed.
-    var lineCount: Int { output.state.withLock { state in state.bytes.count { $0 == 10 } } }
+    var lineCount: Int { output.state.withLock { $0.lines } }
     /// Whether it printed all it will.
     var hasEnded: Bool { output.state.withLock { $0.hasEnded } }
 
-    /// Kills it, unless it ended by itself, which is a failure.
-    ///
-    /// - Returns: The writers and transactions that it acknowledged.
-    func kill() throws -> [(Int, Int)] {
-        process.send(SIGKILL)
-        let ending = try process.wait()
-        while !hasEnded { usleep(200) }
+    private var printed: [Substring] {
         let bytes = output.state.withLock { $0.bytes }
         let whole = bytes.prefix((bytes.lastIndex(of: 10) ?? -1) + 1)
-        let lines = String(decoding: whole, as: UTF8.self).split(separator: "\n")
-        let errors = lines.filter { $0.hasPrefix("error") }.map(String.init)
-        #expect(errors == [])
-        if ending != .signal(SIGKILL) {
+        return String(decoding: whole, as: UTF8.self).split(separator: "\n")
+    }
+
+    /// The writers and transactions that it has acknowledged until now.
+    var acknowledged: [(writer: Int, transaction: Int)] {
+        get throws {
+            try printed.filter { !$0.hasPrefix("error") }.map { line in
+                let parts = line.split(separator: " ").compactMap { Int($0) }
+                return try (writer: #require(parts.first), transaction: #require(parts.last))
+            }
+        }
+    }
+
+    /// Waits until it printed so many lines.
+    ///
+    /// - Throws: If it ended before.
+    func waitForLines(_ count: Int) async throws {
+        try await eventually {
+            if hasEnded, lineCount < count { throw Ended() }
+            return lineCount >= count
+        }
+    }
+
+    /// Waits until so many writers had a transaction acknowledged.
+    ///
+    /// - Throws: If it ended before.
+    func waitForWriters(_ count: Int) async throws {
+        try await eventually {
+            if hasEnded { throw Ended() }
+            return Set(try acknowledged.map(\.writer)).count >= count
+        }
+    }
+
+    /// Kills it, unless it ended by itself, which is a failure.
+    ///
+    /// - Parameter microseconds: How long it may still run: a moment by chance.
+    /// - Returns: The writers and transactions that it acknowledged.
+    func kill(
+        afterMicroseconds microseconds: UInt32 = 0
+    ) throws -> [(writer: Int, transaction: Int)] {
+        try end(process.kill(afterMicroseconds: microseconds), expecting: .signal(SIGKILL))
+    }
+
+    /// Has it close its store, whatever it does, and end.
+    ///
+    /// - Parameter microseconds: How long it may still run: a moment by chance.
+    /// - Returns: The writers and transactions that it acknowledged.
+    func close(
+        afterMicroseconds microseconds: UInt32 = 0
+    ) throws -> [(writer: Int, transaction: Int)] {
+        usleep(microseconds)
+        _ = FileManager.default.createFile(atPath: closing, contents: nil)
+        defer { try? FileManager.default.removeItem(atPath: closing) }
+        return try end(process.wait(), expecting: .exit(code: 0))
+    }
+
+    private func end(
+        _ ending: ChildProcess.Ending, expecting expected: ChildProcess.Ending
+    ) throws -> [(writer: Int, transaction: Int)] {
+        blockUntil { hasEnded }
+        #expect(printed.filter { $0.hasPrefix("error") } == [])
+        if ending != expected {
             let complaint = process.complaint.availableData
             Issue.record("It ended by \(ending): \(String(decoding: complaint, as: UTF8.self))")
         }
-        return try lines.filter { !$0.hasPrefix("error") }.map { line in
-            let parts = line.split(separator: " ").compactMap { Int($0) }
-            return try (#require(parts.first), #require(parts.last))
-        }
+        return try acknowledged
     }
 }

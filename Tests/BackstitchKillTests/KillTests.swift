@@ -4,21 +4,23 @@ import BackstitchStore
 import BackstitchViews
 import Foundation
 import SmallDisk
+import TestBudget
 import Testing
+import Waiting
 
 /// A process that writes at full durability is killed again and again, at any moment.
 ///
-/// `KILL_ROUNDS` says how often; 25 unless given. `SHARED_SECONDS` says how long several processes
-/// share a store; 3 unless given. `FULL_DISK_KILLS` says how many are killed on each disk that is full
-/// now and then; 12 unless given.
-@Suite(.serialized) struct KillTests {
+/// `KILL_ROUNDS` says how often; 25 unless given. `SHARED_KILLS` says how many of several processes that
+/// share a store are killed; 20 unless given. `SHARED_CLOSES` says how many of them close it; 16 unless
+/// given. `FULL_DISK_KILLS` says how many are killed on each disk that is full now and then; 12 unless given.
+///
+/// Each process makes so many transactions at most, so that a store is as large on a busy machine as on any.
+@Suite(.budgeted, .serialized) struct KillTests {
     /// After so many rounds a new store is begun, so that opening one is interrupted too.
     private static let roundsPerStore = 20
 
-    private struct Failure: Error {}
-
     @Test func `what was acknowledged survives kills, and nothing is there in part`() async throws {
-        let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 25
+        let rounds = Load.count("KILL_ROUNDS", else: 25)
         let root = FileManager.default.temporaryDirectory.path + "/kill-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -32,7 +34,9 @@ import Testing
             // Every fifth kill comes while the store is being opened.
             let lines = round % 5 == 0 ? 0 : Int(state >> 33) % 60
             let microseconds = UInt32(state >> 40) % (round % 5 == 0 ? 40_000 : 2_000)
-            for (writer, transaction) in try run(path, lines: lines, microseconds: microseconds) {
+            let helper = try Helper(path, mode: "alone", most: 40)
+            try await helper.waitForLines(lines)
+            for (writer, transaction) in try helper.kill(afterMicroseconds: microseconds) {
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
                 total += 1
             }
@@ -45,36 +49,87 @@ import Testing
     @Test func `processes that share a store and are killed lose nothing and see the same`()
         async throws
     {
-        let seconds =
-            ProcessInfo.processInfo.environment["SHARED_SECONDS"].flatMap { Double($0) } ?? 3
+        let kills = Load.count("SHARED_KILLS", else: 20)
         let root = FileManager.default.temporaryDirectory.path + "/share-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
         let path = root + "/store"
-        var processes: [Helper] = []
-        for number in 0..<4 { processes.append(try Helper(path, firstWriter: 2 * number)) }
+        func start(_ number: Int) throws -> Helper {
+            try Helper(path, firstWriter: 2 * number, most: 100)
+        }
+        var processes = try (0..<4).map(start)
         var acknowledged: [Int: Int] = [:]
-        var kills = 0
         var state: UInt64 = 7
-        let end = ContinuousClock.now + .seconds(seconds)
-        while ContinuousClock.now < end {
+        for _ in 0..<kills {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            usleep(UInt32(state >> 40) % 300_000)
             let number = Int(state >> 33) % 4
-            for (writer, transaction) in try processes[number].kill() {
+            // Some kills come while a process opens the store.
+            let lines = max(0, Int(state >> 35) % 32 - 8)
+            let microseconds = UInt32(state >> 40) % (lines == 0 ? 60_000 : 10_000)
+            try await processes[number].waitForLines(lines)
+            for (writer, transaction) in try processes[number].kill(afterMicroseconds: microseconds)
+            {
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
             }
-            processes[number] = try Helper(path, firstWriter: 2 * number)
-            kills += 1
+            processes[number] = try start(number)
         }
         for process in processes {
             for (writer, transaction) in try process.kill() {
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
             }
         }
-        print("\(kills) kills, \(acknowledged.values.reduce(0) { $0 + $1 + 1 }) acknowledged")
-        #expect(kills > 2)
+        let total = acknowledged.values.reduce(0) { $0 + $1 + 1 }
+        print("\(kills) kills, \(total) acknowledged")
+        #expect(total > kills)
         try await check(path, acknowledged, "shared")
+    }
+
+    /// What a process knows of the others' commits may be old when it closes.
+    @Test(arguments: ["shared", "relaxed"])
+    func `processes that share a store close it in any order, and lose nothing`(
+        mode: String
+    ) async throws {
+        let ends = Load.count("SHARED_CLOSES", else: 16)
+        let root = FileManager.default.temporaryDirectory.path + "/close-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let path = root + "/store"
+        var processes: [Helper?] = [nil, nil, nil, nil]
+        var acknowledged: [Int: Int] = [:]
+        func note(_ all: [(writer: Int, transaction: Int)]) {
+            for one in all {
+                acknowledged[one.writer] = max(acknowledged[one.writer] ?? -1, one.transaction)
+            }
+        }
+        var state: UInt64 = 13
+        func random(below bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        var (closes, turns) = (0, 0)
+        while closes < ends {
+            turns += 1
+            let number = random(below: 4)
+            guard let process = processes[number] else {
+                // One that writes next to nothing is idle soon, and others go on.
+                processes[number] = try Helper(
+                    path, firstWriter: 2 * number, mode: mode, most: [2, 40][random(below: 2)])
+                continue
+            }
+            try await process.waitForLines(1 + random(below: 4))
+            // Records are applied after half a second without a commit.
+            let microseconds = UInt32(random(below: [1_000, 50_000, 800_000][random(below: 3)]))
+            if random(below: 4) == 0 {
+                note(try process.kill(afterMicroseconds: microseconds))
+            } else {
+                note(try process.close(afterMicroseconds: microseconds))
+                closes += 1
+            }
+            processes[number] = nil
+        }
+        for process in processes { if let process { note(try process.close()) } }
+        print("\(closes) closes in \(turns) turns, \(mode)")
+        try await check(path, acknowledged, "closed in any order")
     }
 
     @Test func `views are of the moment of the records while processes without them write`()
@@ -88,13 +143,11 @@ import Testing
             at: path, schema: StoreSchema(Item.self), configuration: Views.configuration)
         defer { store.close() }
         var acknowledged: [Int: Int] = [:]
-        for round in 0..<3 {
-            let helper = try Helper(path, firstWriter: 4 * (round % 2), mode: "plain")
-            var reads = 0
-            // Reads go on until the helper has written for a while.
-            while reads < 150 || helper.lineCount < 40 {
-                guard !helper.hasEnded else { throw Failure() }
-                reads += 1
+        for round in 0..<9 {
+            let helper = try Helper(path, firstWriter: 4 * (round % 2), mode: "plain", most: 40)
+            for reads in 1...50 {
+                // The helper has written one more before each read, and writes beside it up to its bound.
+                try await helper.waitForLines(reads)
                 do {
                     try Self.checkViews(of: store)
                 } catch let error as StoreError where error.code == .projectionNotReady {
@@ -138,7 +191,7 @@ import Testing
     }
 
     @Test func `data migrations whose processes are killed are made once and whole`() async throws {
-        let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 25
+        let rounds = Load.count("KILL_ROUNDS", else: 25)
         let root = FileManager.default.temporaryDirectory.path + "/migrate-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -162,11 +215,24 @@ import Testing
             var isDone = false
             while !isDone {
                 // Two at once; each is killed, also after it was done.
+                let lines = random(below: 48)
+                let most = max(1, lines) + random(below: 8)
                 let helpers = try [0, 1].map {
-                    try Helper(path, firstWriter: $0, mode: "migrate")
+                    try Helper(path, firstWriter: $0, mode: "migrate", most: most)
                 }
-                usleep(UInt32(20_000 + random(below: 150_000)))
-                for helper in helpers where try !helper.kill().isEmpty { isDone = true }
+                func areDone(_ helper: Helper) throws -> Bool {
+                    try helper.acknowledged.contains { $0 == (0, 0) }
+                }
+                try await eventually {
+                    for helper in helpers where helper.hasEnded { throw Helper.Ended() }
+                    return try helpers.contains { try $0.lineCount >= lines || areDone($0) }
+                }
+                // Without an item to wait for, the kill comes while a store is opened.
+                let microseconds = random(below: lines == 0 ? 60_000 : 3_000)
+                for (number, helper) in helpers.enumerated() {
+                    _ = try helper.kill(afterMicroseconds: number == 0 ? UInt32(microseconds) : 0)
+                    if try areDone(helper) { isDone = true }
+                }
                 kills += 2
             }
             let store = try Store(at: path, schema: StoreSchema(Item.self))
@@ -189,15 +255,19 @@ import Testing
     func `processes that are killed on a disk that is full now and then lose nothing`(
         kind: SmallDisk.Kind
     ) async throws {
-        let wanted =
-            ProcessInfo.processInfo.environment["FULL_DISK_KILLS"].flatMap { Int($0) } ?? 12
+        let wanted = Load.count("FULL_DISK_KILLS", else: 12)
         let disk = try SmallDisk(kind)
         let path = disk.path + "/store"
-        var processes = try [0, 2].map { try Helper(path, firstWriter: $0) }
-        while processes.contains(where: { $0.lineCount < 10 }) { usleep(1_000) }
+        func start(_ number: Int) throws -> Helper {
+            try Helper(path, firstWriter: 2 * number, most: 200)
+        }
+        var processes = try (0..<2).map(start)
+        for process in processes { try await process.waitForWriters(2) }
         var acknowledged: [Int: Int] = [:]
-        func kill(_ number: Int) throws {
-            for (writer, transaction) in try processes[number].kill() {
+        func kill(_ number: Int, afterMicroseconds: Int = 0) throws {
+            let microseconds = UInt32(afterMicroseconds)
+            for (writer, transaction) in try processes[number].kill(afterMicroseconds: microseconds)
+            {
                 acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
             }
         }
@@ -215,39 +285,24 @@ import Testing
                 usleep(UInt32(random(below: 30_000)))
             }
             try disk.take()
-            usleep(UInt32(random(below: 100_000)))
             let number = random(below: 2)
-            try kill(number)
+            try kill(number, afterMicroseconds: random(below: 100_000))
             guard round % 6 == 5 else {
                 // A store opens on a full disk too.
-                processes[number] = try Helper(path, firstWriter: 2 * number)
+                processes[number] = try start(number)
                 continue
             }
             try kill(1 - number)
             disk.give()
             try await check(path, acknowledged, "\(kind), round \(round)")
-            processes = try [0, 2].map { try Helper(path, firstWriter: $0) }
-            while processes.contains(where: { $0.lineCount < 1 }) { usleep(1_000) }
+            processes = try (0..<2).map(start)
+            for process in processes { try await process.waitForLines(1) }
         }
         for number in 0..<2 { try kill(number) }
         disk.give()
         print("\(kind): \(wanted) kills, \(acknowledged.values.reduce(0, +)) acknowledged")
         try await check(path, acknowledged, "\(kind)")
         #expect(acknowledged.count == 4)
-    }
-
-    /// Runs the helper until it printed so many lines and for so long after; returns what it
-    /// printed until it was killed.
-    private func run(
-        _ path: String, lines: Int, microseconds: UInt32
-    ) throws -> [(Int, Int)] {
-        let helper = try Helper(path)
-        while helper.lineCount < lines {
-            guard !helper.hasEnded else { throw Failure() }
-            usleep(200)
-        }
-        usleep(microseconds)
-        return try helper.kill()
     }
 
     func check(

@@ -4,6 +4,7 @@ import BackstitchStore
 import Foundation
 import LMDB
 import SmallDisk
+import TestBudget
 import Testing
 
 extension KillTests {
@@ -21,7 +22,7 @@ extension KillTests {
     func `what was acknowledged survives power cuts, and relaxed stores are whole`(
         durability: StoreConfiguration.Durability
     ) async throws {
-        let rounds = ProcessInfo.processInfo.environment["POWER_CUTS"].flatMap { Int($0) } ?? 6
+        let rounds = Load.count("POWER_CUTS", else: 6)
         let mode = durability == .full ? "shared" : "relaxed"
         var state: UInt64 = 3
         func random(below bound: Int) -> Int {
@@ -37,13 +38,13 @@ extension KillTests {
                 acknowledged = [:]
             }
             let helpers = try [0, 2].map {
-                try Helper(disk.path + "/store", firstWriter: $0, mode: mode)
+                try Helper(disk.path + "/store", firstWriter: $0, mode: mode, most: 100)
             }
             // Some cuts come while the store is being made or recovered.
             let lines = round % 5 == 1 ? 0 : random(below: 80)
-            while helpers[0].lineCount < lines, !helpers[0].hasEnded { usleep(200) }
-            usleep(UInt32(random(below: 30_000)))
-            let killed = try helpers.flatMap { try $0.kill() }
+            try await helpers[0].waitForLines(lines)
+            let microseconds = UInt32(random(below: 30_000))
+            let killed = try helpers[0].kill(afterMicroseconds: microseconds) + helpers[1].kill()
             disk = try disk.afterPowerCut()
             for (writer, transaction) in killed {
                 total += 1

@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct AttributeDiagnosticTests {
+@Suite(.budgeted) struct AttributeDiagnosticTests {
     @Test func `a constant with a value can't be read back`() {
         let member = Member("let name = \"none\"")
         #expect(

@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct AttributeOptionTests {
+@Suite(.budgeted) struct AttributeOptionTests {
     @Test(arguments: [
         "[String]", "[Int]?", "Array<Double>", "[Date]", "GeoLocation", "GeoLocation?", "Status",
         "[Status]",

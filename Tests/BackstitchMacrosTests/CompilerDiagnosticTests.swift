@@ -1,8 +1,9 @@
 import Foundation
+import TestBudget
 import Testing
 
 /// What the compiler itself says about mistakes that no macro can see.
-@Suite struct CompilerDiagnosticTests {
+@Suite(.budgeted) struct CompilerDiagnosticTests {
     /// The errors and warnings of a source, each in the compiler's words.
     private func diagnostics(of source: String) throws -> [String] {
         let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()

@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct EmbeddedExpansionTests {
+@Suite(.budgeted) struct EmbeddedExpansionTests {
     @Test func `an embeddable struct gets the schema and the codec of its parts`() {
         let expansion = Expansion(
             """

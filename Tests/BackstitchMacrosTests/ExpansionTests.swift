@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct ExpansionTests {
+@Suite(.budgeted) struct ExpansionTests {
     @Test func `an entity gets its ID, schema and codec`() {
         let expansion = Expansion(
             """

@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct RelationshipDiagnosticTests {
+@Suite(.budgeted) struct RelationshipDiagnosticTests {
     @Test func `a delete rule stands at a reference`() {
         let member = Member("@Relationship(onDelete: .cascade) var name: String?")
         #expect(

@@ -1,6 +1,7 @@
+import TestBudget
 import Testing
 
-@Suite struct StructDiagnosticTests {
+@Suite(.budgeted) struct StructDiagnosticTests {
     @Test func `a class is told to be a struct`() {
         let expansion = Expansion("@Entity final class Note { var id = ID() }")
         #expect(

@@ -15,11 +15,9 @@ enum Racing {
     static let late = GroupedTotals(
         "late", of: Raced.self, by: \.owner, sum: \.number, mode: .catchingUp)
 
-    /// How long each race goes on, in seconds: a seventh of `RACE_SECONDS`, which is 9 unless given.
-    static var seconds: Double {
-        let all = ProcessInfo.processInfo.environment["RACE_SECONDS"].flatMap(Double.init) ?? 9
-        return all / 7
-    }
+    /// How long each race lasts if `RACE_SECONDS` is given: a seventh of that.
+    private static let seconds = ProcessInfo.processInfo.environment["RACE_SECONDS"]
+        .flatMap(Double.init).map { $0 / 7 }
 
     static func store(at path: String) throws -> Store {
         try Store(
@@ -28,17 +26,19 @@ enum Racing {
                 durability: .relaxed, projections: [inline, late]))
     }
 
-    /// Runs rounds until the time is up, at least one.
+    /// Runs so many rounds. If `RACE_SECONDS` is given, it runs instead as many as there is time for, at least one.
     ///
     /// - Returns: how many.
-    static func rounds(_ round: (Int) async throws -> Void) async rethrows -> Int {
-        let end = ContinuousClock.now + .seconds(seconds)
-        var count = 0
+    static func rounds(
+        _ count: Int, _ round: (Int) async throws -> Void
+    ) async rethrows -> Int {
+        let end = seconds.map { ContinuousClock.now + .seconds($0) }
+        var done = 0
         repeat {
-            try await round(count)
-            count += 1
-        } while ContinuousClock.now < end
-        return count
+            try await round(done)
+            done += 1
+        } while end.map { ContinuousClock.now < $0 } ?? (done < count)
+        return done
     }
 
     /// Runs a closure with a folder that is removed afterwards.

@@ -1,10 +1,11 @@
 import Backstitch
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Whole histories of devices whose records hold files.
-@Suite struct AssetSimulationTests {
+@Suite(.budgeted) struct AssetSimulationTests {
     private static var options: SimulationOptions {
         var options = SimulationOptions()
         options.profile = .assets
@@ -12,7 +13,8 @@ import Testing
     }
 
     @Test func `files stay, arrive and go in seeds with cuts, crashes and full disks`() async {
-        let summary = await SimulationRun.run(seeds: 1...60, options: Self.options, parallel: 2)
+        let seeds: ClosedRange<UInt64> = 1...(Load.triesEveryPoint ? 60 : 20)
+        let summary = await SimulationRun.run(seeds: seeds, options: Self.options, parallel: 2)
         #expect(summary.failures.map(\.description) == [])
         #expect(summary.rounds >= 20 * summary.seeds)
         let kinds: [SimulationFault] = [
@@ -26,7 +28,7 @@ import Testing
     }
 
     @Test func `a seed does the same each time`() async {
-        for seed: UInt64 in [3, 14, 15, 92, 65] {
+        for seed: UInt64 in Load.some(of: [3, 14, 15, 92, 65], oneOf: 4) {
             let first = await Simulation(seed: seed, options: Self.options).run()
             let second = await Simulation(seed: seed, options: Self.options).run()
             #expect(first.digest == second.digest && first.faults == second.faults, "\(seed)")

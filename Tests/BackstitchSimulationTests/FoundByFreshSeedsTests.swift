@@ -3,6 +3,7 @@ import BackstitchStore
 import BackstitchSimulation
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity struct Remark {
@@ -13,7 +14,7 @@ import Testing
 
 /// Bugs that seeds from the whole range of 64 bits found: the scripts that they were cut down to, and
 /// each cause in a few steps.
-@Suite struct FoundByFreshSeedsTests {
+@Suite(.budgeted) struct FoundByFreshSeedsTests {
     private let cloud: SimulatedCloud
     private let zone = ZoneID("Notes")
     private let id = Remark.ID("a")
@@ -134,6 +135,9 @@ import Testing
         // A parked record was released by what came with the first of several runs of the outbox; after a
         // later run, its edits from before that were not looked for any more.
         "seed-17335118131408250880",
+        // A record was parked while the service did not have it. The note of that outlived the push of a
+        // retry, and the next round took the record for deleted.
+        "seed-10671478617174255042",
     ])
     func `a script that failed passes`(name: String) async throws {
         let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 @Entity struct Link {
@@ -10,7 +11,7 @@ import Testing
 }
 
 /// Bugs that simulated seeds found, told in a few steps each.
-@Suite struct FoundBySimulationTests {
+@Suite(.budgeted) struct FoundBySimulationTests {
     private let cloud = SimulatedCloud()
     private let zone = ZoneID("Notes")
 
@@ -132,7 +133,7 @@ import Testing
 
     // The service refused the first edits of a record, which were all that a small window had of it.
     // They can't be parked alone, and the same window came for ever.
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `edits behind a window remedy the refusal of the first ones`() async throws {
         let (store, _, engine) = try device(recordsPerPass: 1)
         let id = Link.ID("linked")

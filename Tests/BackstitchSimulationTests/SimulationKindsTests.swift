@@ -1,10 +1,11 @@
 import Backstitch
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// What came later is in enough seeds.
-@Suite struct SimulationKindsTests {
+@Suite(.budgeted) struct SimulationKindsTests {
     private static let profiles: [SimulationProfile] = [
         .default, .conflicts, .network, .resets, .limits, .naturalKeys,
     ]

@@ -2,15 +2,17 @@ import BackstitchCore
 import BackstitchSimulation
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
-@Suite struct SimulationOptionsTests {
+@Suite(.budgeted) struct SimulationOptionsTests {
     @Test(arguments: SimulationProfile.allCases)
     func `every profile passes all checks`(profile: SimulationProfile) async {
         var options = SimulationOptions()
         options.profile = profile
-        let summary = await SimulationRun.run(seeds: 1...4, options: options)
+        let summary = await SimulationRun.run(seeds: 1...2, options: options)
         #expect(summary.failures.isEmpty, "\(summary.failures)")
     }
 
@@ -33,9 +35,9 @@ import Threading
     @Test func `records with one natural key become one`() async {
         var options = SimulationOptions()
         options.profile = .naturalKeys
-        let summary = await SimulationRun.run(seeds: 1...30, options: options)
+        let summary = await SimulationRun.run(seeds: 1...12, options: options)
         #expect(summary.failures.isEmpty, "\(summary.failures)")
-        #expect(summary.duplicates > 8)
+        #expect(summary.duplicates > 3)
         options.profile = .default
         let other = await SimulationRun.run(seeds: 1...4, options: options)
         #expect(other.duplicates == 0)
@@ -101,17 +103,23 @@ import Threading
     @Test func `a run that does not end fails`() async throws {
         struct Mute: ForwardingService {
             let service: any RecordService
+            let isAsked: Locked<Bool>
 
             func modifyRecords(
                 _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
             ) async throws(ServiceError) -> [ModificationResult] {
-                try? await Task.sleep(for: .seconds(86_400))
+                isAsked.withLock { $0 = true }
+                // It answers when its task is cancelled.
+                try? await eventually { false }
                 throw ServiceError(.network)
             }
         }
+        let isAsked = Locked(false)
         var options = SimulationOptions()
         options.patience = .seconds(1)
-        options.intermediary = { Mute(service: $0) }
+        options.intermediary = { Mute(service: $0, isAsked: isAsked) }
+        // The time of a step is over once the service is asked.
+        options.wait = { _ in try await eventually { isAsked.withLock(\.self) } }
         let failure = try #require(await Simulation(seed: 1, options: options).run().failure)
         #expect(failure.checker == "The run ends")
         #expect(failure.details == ["Its step \(failure.step) had not after 1.0 seconds."])
@@ -138,7 +146,7 @@ import Threading
         options.intermediary = { Slow(service: $0, pages: pages) }
         options.wait = { _ in
             let end = pages.withLock(\.self) + 400
-            while pages.withLock(\.self) < end { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { pages.withLock(\.self) >= end }
             waits.withLock { $0 += 1 }
         }
         let result = await Simulation(seed: 105, options: options).run()

@@ -1,9 +1,10 @@
 import BackstitchSimulation
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct SimulationScriptTests {
+@Suite(.budgeted) struct SimulationScriptTests {
     @Test(arguments: [UInt64(1), 17, 300])
     func `a script that was written and read does what its seed does`(seed: UInt64) async throws {
         let script = SimulationScript(seed: seed)

@@ -1,10 +1,11 @@
 import BackstitchSimulation
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct SimulationShrinkerTests {
-    @Test(arguments: FaultyIntermediary.allCases)
+@Suite(.budgeted) struct SimulationShrinkerTests {
+    @Test(arguments: Load.some(of: FaultyIntermediary.allCases, oneOf: 2))
     func `a failure is shrunk to few steps`(fault: FaultyIntermediary) async throws {
         let options = fault.options
         let run = await SimulationRun.run(seeds: 1...60, options: options, stopsAtFailure: true)

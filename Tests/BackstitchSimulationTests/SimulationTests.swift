@@ -1,16 +1,18 @@
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
+import Waiting
 
-@Suite struct SimulationTests {
-    @Test(arguments: UInt64(1)...40)
+@Suite(.budgeted) struct SimulationTests {
+    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 4))
     func `a seed passes all checks`(seed: UInt64) async {
         let result = await Simulation(seed: seed).run()
         #expect(result.failure == nil, "\(result.failure.map { "\($0)" } ?? "")")
         #expect(result.rounds > 10)
     }
 
-    @Test(arguments: UInt64(100)...119)
+    @Test(arguments: Load.some(of: UInt64(100)...119, oneOf: 4))
     func `the same seed does the same`(seed: UInt64) async {
         let first = await Simulation(seed: seed).run()
         let second = await Simulation(seed: seed).run()
@@ -47,9 +49,6 @@ import Testing
             _ = await Simulation(seed: 1, options: options).run()
         }
         // The tasks that watched over the run end after it.
-        for _ in 0..<1_000 where witness != nil {
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        #expect(witness == nil)
+        try await eventually { witness == nil }
     }
 }

@@ -2,13 +2,14 @@ import Backstitch
 import Foundation
 import Glibc
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
 /// Reads that suspend, and end with their task.
-@Suite struct AsyncReadTests {
+@Suite(.budgeted) struct AsyncReadTests {
     private func store(_ count: Int) async throws -> Store {
         let store = try Store.inMemory(schema: .all)
         try await store.write { tx in

@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct BackupTests {
+@Suite(.budgeted) struct BackupTests {
     let folder: TemporaryFolder
     var target: String { folder.root + "/copy" }
 

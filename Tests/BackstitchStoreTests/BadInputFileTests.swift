@@ -1,13 +1,14 @@
 import Backstitch
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 @testable import BackstitchStore
 
 /// What can lie at the path of a store.
-@Suite struct BadInputFileTests {
+@Suite(.budgeted) struct BadInputFileTests {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

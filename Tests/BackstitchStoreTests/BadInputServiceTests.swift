@@ -2,13 +2,14 @@ import Backstitch
 import BackstitchCore
 import BackstitchSync
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// What the service can deliver: one bad record is rejected or kept as unreadable, and never stops
 /// the others.
-@Suite struct BadInputServiceTests {
+@Suite(.budgeted) struct BadInputServiceTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -12,7 +13,7 @@ import Testing
 
 /// What a caller can get wrong: each has an error with its own code that names the culprit, and
 /// changes nothing.
-@Suite struct BadInputTests {
+@Suite(.budgeted) struct BadInputTests {
     let store: Store
 
     init() throws {

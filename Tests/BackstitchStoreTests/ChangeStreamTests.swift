@@ -1,10 +1,11 @@
 import Backstitch
 import BackstitchCore
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct ChangeStreamTests {
+@Suite(.budgeted) struct ChangeStreamTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

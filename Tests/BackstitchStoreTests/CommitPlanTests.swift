@@ -1,11 +1,12 @@
 import Backstitch
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Writes that share a commit and fail: how often the others run, and what becomes of them.
-@Suite struct CommitPlanTests {
+@Suite(.budgeted) struct CommitPlanTests {
     /// What came of a group of writes.
     private struct Outcome {
         var runs = 0

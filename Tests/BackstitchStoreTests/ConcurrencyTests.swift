@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Everything at once; run it with the thread sanitizer.
-@Suite struct StoreConcurrencyTests {
+@Suite(.budgeted) struct StoreConcurrencyTests {
     @Test func `readers, writers and change streams at once`() async throws {
         let store = try Store.inMemory(schema: .all)
         let stream = store.changes()

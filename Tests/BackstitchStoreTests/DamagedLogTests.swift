@@ -1,12 +1,13 @@
 import Backstitch
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
-@Suite struct DamagedLogTests {
+@Suite(.budgeted) struct DamagedLogTests {
     /// A rebuild that failed in the middle of the log was committed: to the queue it seemed to have
     /// changed nothing, because it appends no operation. Half of the tables was gone then.
     @Test func `a rebuild from a damaged log leaves the tables as they were`() async throws {

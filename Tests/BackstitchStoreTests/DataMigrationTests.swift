@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchLog
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
@@ -14,7 +15,7 @@ import Threading
 }
 
 /// Steps that a store gets once, when it is opened.
-@Suite struct DataMigrationTests {
+@Suite(.budgeted) struct DataMigrationTests {
     /// Makes every age one more, so that a second time shows, and counts its calls.
     private static func older(
         _ calls: Locked<[String]> = Locked([]), inPartsOf count: Int = 3,

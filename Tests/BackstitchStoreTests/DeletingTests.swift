@@ -1,10 +1,11 @@
 import Backstitch
 import BackstitchCore
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct DeletingTests {
+@Suite(.budgeted) struct DeletingTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

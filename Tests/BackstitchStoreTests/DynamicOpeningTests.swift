@@ -1,12 +1,13 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 @testable import BackstitchSync
 
-@Suite struct DynamicOpeningTests {
+@Suite(.budgeted) struct DynamicOpeningTests {
     let fixture: DynamicFixture
 
     init() throws { fixture = try DynamicFixture() }

@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
-@Suite struct DynamicOperationTests {
+@Suite(.budgeted) struct DynamicOperationTests {
     let fixture: DynamicFixture
 
     init() throws { fixture = try DynamicFixture() }

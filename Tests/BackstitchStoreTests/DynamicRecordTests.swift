@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct DynamicRecordTests {
+@Suite(.budgeted) struct DynamicRecordTests {
     let fixture: DynamicFixture
 
     init() throws { fixture = try DynamicFixture() }

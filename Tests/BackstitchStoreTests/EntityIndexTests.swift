@@ -2,6 +2,7 @@ import Backstitch
 @testable import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchLog
@@ -44,7 +45,7 @@ enum WithOtherIndexes {
     }
 }
 
-@Suite struct EntityIndexTests {
+@Suite(.budgeted) struct EntityIndexTests {
     private static let schema = StoreSchema(Resident.self)
     private static let cities: [String?] = ["Köln", "koln", "Bonn", nil]
 

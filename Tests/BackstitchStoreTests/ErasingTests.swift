@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import BackstitchViews
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct ErasingTests {
+@Suite(.budgeted) struct ErasingTests {
     /// Occurs in each value of the record to erase, and nowhere else.
     private let secret = "qvxzj"
 

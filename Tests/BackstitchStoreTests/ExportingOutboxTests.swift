@@ -1,12 +1,13 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 @testable import BackstitchSync
 
-@Suite struct ExportingOutboxTests {
+@Suite(.budgeted) struct ExportingOutboxTests {
     @Test func `an insert and the edits after it are one create`() throws {
         let store = try Store.inMemory(schema: .all)
         try store.write { try $0.save(Department(id: "d", name: "Old", budget: 1)) }

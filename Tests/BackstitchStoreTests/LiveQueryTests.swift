@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct LiveQueryTests {
+@Suite(.budgeted) struct LiveQueryTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

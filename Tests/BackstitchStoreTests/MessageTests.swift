@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -13,7 +14,7 @@ import Testing
 }
 
 /// What messages say: names of the public interface, and what to do.
-@Suite struct MessageTests {
+@Suite(.budgeted) struct MessageTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: StoreSchema(Plate.self)) }

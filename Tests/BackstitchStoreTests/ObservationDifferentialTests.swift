@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -9,11 +10,11 @@ import Testing
 /// the change concerns what it had looked at.
 ///
 /// `OBSERVED_HISTORIES` is the number of histories, 20 unless given.
-@Suite struct ObservationDifferentialTests {
+@Suite(.budgeted) struct ObservationDifferentialTests {
     typealias Read = (borrowing ReadTransaction) throws -> [String]
 
     static var histories: Int {
-        ProcessInfo.processInfo.environment["OBSERVED_HISTORIES"].flatMap(Int.init) ?? 20
+        Load.count("OBSERVED_HISTORIES", else: 20)
     }
 
     /// A random query of employees.

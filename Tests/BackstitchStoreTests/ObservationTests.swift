@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import BackstitchViews
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
@@ -26,7 +27,7 @@ extension Store {
     }
 }
 
-@Suite struct ObservationTests {
+@Suite(.budgeted) struct ObservationTests {
     typealias Read = @Sendable (borrowing ReadTransaction) throws -> Void
     typealias Write = @Sendable (borrowing WriteTransaction) throws -> Void
 

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -25,7 +26,7 @@ enum Wrong {
     }
 }
 
-@Suite struct OpeningTests {
+@Suite(.budgeted) struct OpeningTests {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

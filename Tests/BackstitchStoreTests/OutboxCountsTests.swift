@@ -3,12 +3,13 @@ import BackstitchRepair
 import BackstitchCore
 import BackstitchSync
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// The counts of what waits, which every commit keeps up.
-@Suite struct OutboxCountsTests {
+@Suite(.budgeted) struct OutboxCountsTests {
     /// What the rows say.
     private func counted(_ store: Store) throws -> OutboxTally {
         try store.read { transaction in
@@ -56,7 +57,7 @@ import Testing
         #expect(try history.store.verify().problems == [])
     }
 
-    @Test(arguments: 50...61 as ClosedRange<UInt64>)
+    @Test(arguments: Load.some(of: UInt64(50)...61, oneOf: 4))
     func `they are made again beside writes, after a program that does not keep them`(
         seed: UInt64
     ) async throws {

@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import BackstitchLog
 import BackstitchSync
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// The place before which no operation is pending.
-@Suite struct OutboxFloorTests {
+@Suite(.budgeted) struct OutboxFloorTests {
     @Test func `raising it looks at each operation once`() async throws {
         let store = try Store.inMemory(schema: .all)
         for id in ["a", "b", "c", "d"] {

@@ -1,6 +1,8 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
+import Waiting
 
 @testable import BackstitchCore
 @testable import BackstitchLog
@@ -8,7 +10,7 @@ import Testing
 @testable import LMDB
 
 /// Aggregates and groups of many rows take several threads, and come to what one thread comes to.
-@Suite struct ParallelAggregateTests {
+@Suite(.budgeted) struct ParallelAggregateTests {
     private static let count = 9_000
 
     /// Weights of all sizes, whose sum depends on their order if it is rounded on the way.
@@ -119,10 +121,6 @@ import Testing
         }
         #expect(try !ran(RecordQuery.Aggregate(.sum, "price")))
         // Other tests may have the helper for a moment.
-        for _ in 0..<1_000 {
-            if try ran(RecordQuery.Aggregate(.sum, "weight")) { return }
-            try await Task.sleep(nanoseconds: 10_000_000)
-        }
-        Issue.record("No helper was free in ten seconds.")
+        try await eventually { try ran(RecordQuery.Aggregate(.sum, "weight")) }
     }
 }

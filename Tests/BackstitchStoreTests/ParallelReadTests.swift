@@ -1,8 +1,10 @@
 import Backstitch
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import BackstitchCore
 @testable import BackstitchLog
@@ -10,7 +12,7 @@ import Threading
 @testable import LMDB
 
 /// Reads of many rows take several threads, and give what one thread gives.
-@Suite struct ParallelReadTests {
+@Suite(.budgeted) struct ParallelReadTests {
     private static let count = 12_000
 
     private static func employee(_ number: Int, round: Int = 0) -> Employee {
@@ -82,29 +84,25 @@ import Threading
         defer { store.close() }
         try fill(store)
         // Other tests may have the helper for a moment.
-        for _ in 0..<1_000 {
+        try await eventually {
             let seen = Locked((threads: Set<UInt>(), numbers: [Int]()))
             let ran = try withParts(of: store) { reader, parts in
                 #expect(parts.count > 1)
                 return try reader.alongside(count: parts.count) { number, _ in
-                    // Long enough for the other thread to wake.
-                    usleep(2_000)
                     seen.withLock {
                         $0.threads.insert(UInt(pthread_self()))
                         $0.numbers.append(number)
                     }
+                    // The first thread leaves a piece for the other one, however late that wakes.
+                    blockUntil { seen.withLock { $0.threads.count } > 1 }
                 }
             }
-            guard ran else {
-                try await Task.sleep(nanoseconds: 10_000_000)
-                continue
-            }
+            guard ran else { return false }
             let numbers = seen.withLock { $0.numbers }
             #expect(numbers.sorted() == Array(0..<numbers.count))
             #expect(seen.withLock { $0.threads.count } == 2)
-            return
+            return true
         }
-        Issue.record("No helper was free in ten seconds.")
     }
 
     @Test(.enabled(if: ParallelReads.processors > 1))
@@ -115,26 +113,26 @@ import Threading
         let store = try folder.open(configuration: configuration(threads: 2))
         defer { store.close() }
         try fill(store)
-        for _ in 0..<1_000 {
+        try await eventually {
             let begun = Locked<[Int]>([])
             do {
                 let ran = try withParts(of: store) { reader, _ in
                     try reader.alongside(count: 50) { number, _ in
                         begun.withLock { $0.append(number) }
-                        if number == 3 { usleep(20_000) }
+                        // The other thread fails too.
+                        if number == 3 { blockUntil { begun.withLock { $0.contains(4) } } }
                         if number >= 3 { throw Planned(number: number) }
                     }
                 }
                 #expect(!ran)
-                try await Task.sleep(nanoseconds: 10_000_000)
+                return false
             } catch {
                 #expect(error as? Planned == Planned(number: 3))
-                // The other thread failed meanwhile, and no more were given out.
+                // No more were given out.
                 #expect(begun.withLock { $0.count } <= 6)
-                return
+                return true
             }
         }
-        Issue.record("No helper was free in ten seconds.")
     }
 
     @Test(.enabled(if: ParallelReads.processors > 1))
@@ -145,7 +143,7 @@ import Threading
         let store = try folder.open(configuration: configuration(threads: 2))
         defer { store.close() }
         try fill(store)
-        for _ in 0..<1_000 {
+        try await eventually {
             let (begun, cancelled) = (Locked(0), Locked(0))
             let reading = Locked<Task<Bool, any Error>?>(nil)
             let task = Task {
@@ -157,8 +155,7 @@ import Threading
                             return begun == 2
                         }
                         if isSecond { reading.withLock { $0?.cancel() } }
-                        // Far longer than it takes for the other one to begin.
-                        for _ in 0..<20_000_000 {
+                        while true {
                             do {
                                 _ = try reader.meta.value("none")
                             } catch let error as LMDBError where error.code == .cancelled {
@@ -172,15 +169,14 @@ import Threading
             reading.withLock { $0 = task }
             let result = await task.result
             guard begun.withLock({ $0 }) == 2 else {
-                #expect(try !result.get())
-                try await Task.sleep(nanoseconds: 10_000_000)
-                continue
+                let isAlongside = try? result.get()
+                #expect(isAlongside == false)
+                return false
             }
             #expect(throws: CancellationError.self) { try result.get() }
             #expect(cancelled.withLock { $0 } == 2)
-            return
+            return true
         }
-        Issue.record("No helper was free in ten seconds.")
     }
 
     @Test func `a read of an earlier state takes one thread, and sees that state`() throws {

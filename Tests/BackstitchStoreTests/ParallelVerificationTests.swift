@@ -1,4 +1,5 @@
 import Backstitch
+import TestBudget
 import Testing
 import Threading
 
@@ -8,7 +9,7 @@ import Threading
 @testable import LMDB
 
 /// The log is applied in parts of the records, and found what it is found to be as a whole.
-@Suite struct ParallelVerificationTests {
+@Suite(.budgeted) struct ParallelVerificationTests {
     private static let count = 7_000
 
     private func configuration(threads: Int) -> StoreConfiguration {

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
@@ -17,7 +18,7 @@ import Threading
 }
 
 /// Look-ups by one value are not planned. They must answer what planning would.
-@Suite struct PointLookupTests {
+@Suite(.budgeted) struct PointLookupTests {
     let store: Store
 
     init() throws {

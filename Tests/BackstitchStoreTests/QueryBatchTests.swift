@@ -1,11 +1,12 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Pages, projections, aggregates, and changes by query.
-@Suite struct QueryBatchTests {
+@Suite(.budgeted) struct QueryBatchTests {
     private func filled(_ count: Int = 40) throws -> Store {
         let store = try Store.inMemory(schema: .all)
         try store.write { transaction in

@@ -1,10 +1,11 @@
 import BackstitchCore
 import BackstitchLog
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct RecordNotesTests {
+@Suite(.budgeted) struct RecordNotesTests {
     private static let kinds = [RecordNotes.seen, .missed, .unheard, .incomplete, .duplicate]
 
     /// The names of entries of `meta` that begin with what notes begin with, checksums included.

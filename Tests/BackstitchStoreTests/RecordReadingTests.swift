@@ -1,10 +1,11 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct RecordReadingTests {
+@Suite(.budgeted) struct RecordReadingTests {
     /// A read that works in both kinds of transactions.
     private func summary(_ tx: borrowing some RecordReading & ~Copyable) throws -> [String] {
         let query = Query<Employee>().sorted(by: \.name)

@@ -1,11 +1,12 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Queries over related records in a store: what is included, updated and deleted by them.
-@Suite struct RelatedReadingTests {
+@Suite(.budgeted) struct RelatedReadingTests {
     private let store: Store
 
     init() async throws {

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -23,7 +24,7 @@ import Testing
 }
 
 /// The rows of each entity in a tree of their own.
-@Suite struct RowTreeTests {
+@Suite(.budgeted) struct RowTreeTests {
     /// The leaf pages of an entity's rows, and how many there would be if all were full.
     private func pages(_ store: Store, _ name: String) throws -> (leaves: Int, full: Int) {
         try store.environment.read { transaction in

@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchLog
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct SavepointTests {
+@Suite(.budgeted) struct SavepointTests {
     /// Log, tables and views of a store.
     private func contents(_ store: Store) throws -> [[UInt8]] {
         try store.environment.read { transaction in

@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct SavingTests {
+@Suite(.budgeted) struct SavingTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

@@ -1,11 +1,12 @@
 import Backstitch
+import TestBudget
 import Testing
 
 @testable import BackstitchLog
 @testable import BackstitchStore
 
 /// Scans find some rows ahead of the one that is visited.
-@Suite struct ScanTests {
+@Suite(.budgeted) struct ScanTests {
     private static func employee(_ number: Int) -> Employee {
         Employee(id: .init("e\(1_000 + number)"), name: "n\(number)", email: "m", age: number)
     }

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -55,7 +56,7 @@ enum Retyped {
     }
 }
 
-@Suite struct SchemaEvolutionTests {
+@Suite(.budgeted) struct SchemaEvolutionTests {
     let folder: TemporaryFolder
 
     init() throws {

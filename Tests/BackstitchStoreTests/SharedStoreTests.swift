@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import Dispatch
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Several handles of one store, and several threads.
-@Suite struct SharedStoreTests {
+@Suite(.budgeted) struct SharedStoreTests {
     @Entity("Shared") struct Shared {
         var id = ID()
         var name: String

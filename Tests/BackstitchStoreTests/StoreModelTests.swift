@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchLog
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct StoreModelTests {
+@Suite(.budgeted) struct StoreModelTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `a store agrees with plain dictionaries`(tens: UInt64) async throws {
         for seed in (tens * 10)..<(tens * 10 + 10) { try await run(seed: seed) }

@@ -1,13 +1,14 @@
 import Backstitch
 import BackstitchCore
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchLog
 @testable import BackstitchStore
 
 /// What holds between the tables, and that each way of breaking it is seen.
-@Suite struct TableInvariantsTests {
+@Suite(.budgeted) struct TableInvariantsTests {
     @Test(arguments: 0..<10 as Range<UInt64>)
     func `the tables hold together after every step of a random history`(seed: UInt64) async throws
     {
@@ -99,7 +100,7 @@ import Testing
 }
 
 /// What holds in a mailbox, and that each way of breaking it is seen.
-@Suite struct MailboxContentsTests {
+@Suite(.budgeted) struct MailboxContentsTests {
     private func changes(_ sequences: Range<UInt64>) -> ChangeSet {
         var changes = ChangeSet()
         changes.sequences = sequences

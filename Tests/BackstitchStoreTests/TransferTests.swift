@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct TransferTests {
+@Suite(.budgeted) struct TransferTests {
     private func export(
         _ store: Store, entities: [String]? = nil, after place: RecordID? = nil
     ) throws -> [UInt8] {

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -13,7 +14,7 @@ import Testing
 }
 
 /// Lists and places in queries: they are told apart, and have no order.
-@Suite struct UnorderedAttributeTests {
+@Suite(.budgeted) struct UnorderedAttributeTests {
     private static let here = GeoLocation(latitude: 1, longitude: 1)
     private static let there = GeoLocation(latitude: -2, longitude: 5)
 

@@ -1,13 +1,14 @@
 import Backstitch
 import BackstitchCore
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
 /// Damage of each kind, planted behind the store's back.
-@Suite struct VerificationTests {
+@Suite(.budgeted) struct VerificationTests {
     let store: Store
 
     init() throws {

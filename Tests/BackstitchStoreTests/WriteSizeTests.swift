@@ -3,12 +3,13 @@ import BackstitchCore
 import BackstitchSync
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// How large a write may be, and what to do instead of one that is larger.
-@Suite struct WriteSizeTests {
+@Suite(.budgeted) struct WriteSizeTests {
     private func store(operations: Int = 100_000, bytes: Int = 256 << 20) throws -> Store {
         try Store.inMemory(
             schema: .all,

@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct WritingTests {
+@Suite(.budgeted) struct WritingTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 /// Users who sign out and in: data never mix, and no edit is lost.
-@Suite(.timeLimit(.minutes(10))) struct AccountTests {
+@Suite(.budgeted) struct AccountTests {
     let cloud = SimulatedCloud()
 
     @Test(arguments: [true, false])

@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchSync
@@ -17,7 +18,7 @@ import Testing
 }
 
 /// Records that go before their files.
-@Suite struct AfterwardsTests {
+@Suite(.budgeted) struct AfterwardsTests {
     private let folder: TemporaryFolder
     private let cloud = SimulatedCloud()
     private let schema = StoreSchema(Report.self)

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity private struct Photo: Equatable {
@@ -20,7 +21,7 @@ import Testing
 }
 
 /// Files from one device to another, with all that may happen on the way.
-@Suite struct AssetSyncTests {
+@Suite(.budgeted) struct AssetSyncTests {
     private let folder: TemporaryFolder
     private let schema = StoreSchema(Photo.self, Comment.self)
 
@@ -481,7 +482,7 @@ import Testing
         #expect(try phone.engine.parked().map(\.code) == [.assetMissing])
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a record whose file is gone is pushed or parked with all its operations`() async throws {
         let cloud = SimulatedCloud()
         let phone = try device("phone", cloud) { $0.recordsPerPass = 1 }

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
 /// Policies end to end: who wins, what the journal keeps, and what an undo brings back.
-@Suite struct ConflictPolicyTests {
+@Suite(.budgeted) struct ConflictPolicyTests {
     let cloud = SimulatedCloud()
 
     private func synced(
@@ -169,6 +170,51 @@ import Testing
         try await wiser.expectEqualToFresh(cloud)
     }
 
+    /// The service was found not to have it while it was parked.
+    @Test(arguments: [false, true], [false, true])
+    func `a record that was parked, retried and pushed stays on its device`(
+        beganHere: Bool, isGivenUp: Bool
+    ) async throws {
+        struct Undecided: Error {}
+        let phone = try Device(cloud) {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { _ in throw Undecided() }
+        }
+        // The round makes the zone.
+        try await phone.sync()
+        try cloud.editNote(["title": .string("theirs")])
+        if beganHere {
+            try await phone.store.write(isLocalOnly: true) {
+                _ = try $0.save(Note(id: "a", title: "kept"))
+            }
+        } else {
+            try await phone.sync()
+            try cloud.editNote(["title": .string("newer")])
+        }
+        try await phone.note("a", "mine")
+        #expect(try await phone.sync().parkedRecords == 1)
+        try cloud.remove("a", in: scenarioZone)
+        try await phone.sync()
+        #expect(try phone.engine.parked().map(\.record.name) == ["a"])
+        let wiser = await phone.restarted { $0.conflictResolver = { _ in .client } }
+        try await wiser.engine.retryParked()
+        try await wiser.sync()
+        #expect(remote(cloud) == ["Note a {title: mine}"])
+        #expect(try wiser.titles() == ["a": "mine"])
+        if isGivenUp {
+            // The echo of the push comes while an edit waits, which is refused and then given up.
+            try await wiser.note("a", "refused")
+            wiser.service.inject(
+                ScriptedFault(.error(.invalidRequest), on: .modify, for: .untilCleared))
+            try await wiser.sync()
+            wiser.service.endFaults()
+            #expect(try await wiser.engine.discardParked(wiser.engine.parked()) == 1)
+        }
+        for _ in 0..<3 { try await wiser.sync() }
+        #expect(try wiser.titles() == ["a": "mine"])
+        try await wiser.expectEqualToFresh(cloud)
+    }
+
     @Test func `a record parked in a conflict with a restored version is pushed after a retry`()
         async throws
     {
@@ -205,8 +251,8 @@ import Testing
             $0.resolverMilliseconds = 5_000
             $0.clock = clock
             $0.conflictResolver = { _ in
-                try await Task.sleep(nanoseconds: .max)
-                return .client
+                while !Task.isCancelled { await Task.yield() }
+                throw CancellationError()
             }
         }
         try await phone.note("a", "mine", body: "base")

@@ -3,9 +3,10 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct CreateUpdateDeleteTests {
+@Suite(.budgeted) struct CreateUpdateDeleteTests {
     let cloud = SimulatedCloud()
 
     @Test func `a record is inserted, updated and deleted`() async throws {

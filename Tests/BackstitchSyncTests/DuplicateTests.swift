@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 @Entity("Mark") struct Mark: Equatable {
@@ -28,7 +29,7 @@ import Testing
 }
 
 /// Records with one natural key that were made on several devices.
-@Suite struct DuplicateTests {
+@Suite(.budgeted) struct DuplicateTests {
     static let schema = StoreSchema(Mark.self, Marked.self, Cover.self)
 
     private func newCloud() -> SimulatedCloud {

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity private struct Lap: Equatable {
@@ -15,7 +16,7 @@ import Testing
 }
 
 /// `Duration` as an attribute, through everything that an attribute goes through.
-@Suite struct DurationTests {
+@Suite(.budgeted) struct DurationTests {
     private let cloud = SimulatedCloud()
     private let folder: TemporaryFolder
 

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 private enum Unit: String, EnumAttributeValue { case metre, inch }
@@ -70,7 +71,7 @@ private enum Unit: String, EnumAttributeValue { case metre, inch }
 }
 
 /// Structs that are stored in parts, through everything that an attribute goes through.
-@Suite struct EmbeddedTests {
+@Suite(.budgeted) struct EmbeddedTests {
     private let cloud = SimulatedCloud()
     private let folder: TemporaryFolder
     private let schema = StoreSchema(Maker.self, Shipment.self)

@@ -1,12 +1,13 @@
 import BackstitchCore
 import BackstitchStore
 import BackstitchTesting
+import TestBudget
 import Testing
 
 @testable import BackstitchSync
 
 /// Every event in every state, and long random walks over both.
-@Suite struct EngineMachineTableTests {
+@Suite(.budgeted) struct EngineMachineTableTests {
     typealias Machine = EngineMachine
 
     private static let requests: [EngineRequest] = [
@@ -228,7 +229,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 3))
     func `a random walk keeps what holds`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var bench = EngineBench(poll: seed % 2 == 0 ? 500 : nil)

@@ -1,12 +1,13 @@
 import BackstitchCore
 import BackstitchStore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchSync
 
 /// What the engine decides, by value: no store, no service, no task.
-@Suite struct EngineMachineTests {
+@Suite(.budgeted) struct EngineMachineTests {
     @Test func `a round checks, takes the lease, and exchanges`() {
         var bench = EngineBench()
         #expect(bench.machine.status == .idle)

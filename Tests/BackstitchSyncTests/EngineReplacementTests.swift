@@ -5,6 +5,7 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// A service that answers late, on the threads of the machine: how late, a seed says.
@@ -60,9 +61,8 @@ private final class LateService: ForwardingService {
 /// while a service answers late, others edit and the application writes.
 ///
 /// `ENGINE_REPLACEMENTS` replaces more of them.
-@Suite(.timeLimit(.minutes(10))) struct EngineReplacementTests {
-    private static let replacements =
-        ProcessInfo.processInfo.environment["ENGINE_REPLACEMENTS"].flatMap { Int($0) } ?? 60
+@Suite(.budgeted) struct EngineReplacementTests {
+    private static let replacements = Load.count("ENGINE_REPLACEMENTS", else: 15)
 
     private let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 9))
 

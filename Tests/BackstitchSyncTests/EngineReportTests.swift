@@ -2,12 +2,13 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchSync
 
 /// What other programs are told of an engine.
-@Suite struct EngineReportTests {
+@Suite(.budgeted) struct EngineReportTests {
     private let cloud = SimulatedCloud()
     private let clock = ManualClock(milliseconds: 1_700_000_000_000)
 

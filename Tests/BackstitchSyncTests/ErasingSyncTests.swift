@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 /// Records that are erased on a device, and what the service and others have of them.
-@Suite struct ErasingSyncTests {
+@Suite(.budgeted) struct ErasingSyncTests {
     let cloud = SimulatedCloud()
     private let secret = "qvxzj"
 

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
 /// The calls of a round that can fail.
@@ -46,7 +47,7 @@ enum FailingCall: String, CaseIterable, Sendable {
 }
 
 /// Every failure in every call: nothing is lost, what can go on does, and all is well afterwards.
-@Suite struct ErrorTableTests {
+@Suite(.budgeted) struct ErrorTableTests {
     @Test(arguments: ServiceError.Code.allCases, FailingCall.allCases)
     func `a failure has its reaction, and leaves no trace when it ends`(
         code: ServiceError.Code, call: FailingCall

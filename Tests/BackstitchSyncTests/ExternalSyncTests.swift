@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity private struct Drawing: Equatable {
@@ -14,7 +15,7 @@ import Testing
 }
 
 /// Bytes that lie in files, from one device to another.
-@Suite struct ExternalSyncTests {
+@Suite(.budgeted) struct ExternalSyncTests {
     private let folder: TemporaryFolder
     private let schema = StoreSchema(Drawing.self)
 

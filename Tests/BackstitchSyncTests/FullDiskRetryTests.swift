@@ -3,11 +3,12 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 /// An engine whose store's disk is full for a while.
-@Suite(.timeLimit(.minutes(10))) struct FullDiskRetryTests {
+@Suite(.budgeted) struct FullDiskRetryTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 

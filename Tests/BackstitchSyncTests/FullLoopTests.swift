@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity struct Team {
@@ -17,7 +18,7 @@ import Testing
     @Relationship(onDelete: .cascade) var team: Team.ID?
 }
 
-@Suite struct FullLoopTests {
+@Suite(.budgeted) struct FullLoopTests {
     @Test func `a value saved offline reaches a second device`() async throws {
         let cloud = SimulatedCloud()
         let schema = StoreSchema(Team.self, Player.self)

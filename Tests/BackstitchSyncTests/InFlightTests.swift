@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// What happens here or there while a request is under way.
-@Suite struct InFlightTests {
+@Suite(.budgeted) struct InFlightTests {
     let cloud = SimulatedCloud()
 
     /// Runs work once, while a push is under way.

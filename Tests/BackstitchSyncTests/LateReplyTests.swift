@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// Replies that come when their engine was stopped and another one goes on.
-@Suite(.timeLimit(.minutes(10))) struct LateReplyTests {
+@Suite(.budgeted) struct LateReplyTests {
     let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 5))
 
     /// What a store has besides what the application wrote.

@@ -2,10 +2,11 @@ import Backstitch
 import BackstitchStore
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 /// One process at a time synchronises a store.
-@Suite struct LeaseTests {
+@Suite(.budgeted) struct LeaseTests {
     @Entity("Leased") struct Leased {
         var id = ID()
         var name: String

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
 /// Calls that are let go while the service does not answer. A call that is not would hang.
-@Suite(.timeLimit(.minutes(10))) struct LettingGoTests {
+@Suite(.budgeted) struct LettingGoTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 

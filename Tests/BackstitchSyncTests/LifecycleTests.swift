@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// Triggers, retries, and the life of the engine. Time is a clock that the tests move on.
-@Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
+@Suite(.budgeted) struct LifecycleTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
 /// A parcel: the service tells where it is, and only the service is told what it weighs.
@@ -25,7 +26,7 @@ import Testing
 }
 
 /// Attributes that travel one way, and fields of another name.
-@Suite struct MaskTests {
+@Suite(.budgeted) struct MaskTests {
     let cloud = SimulatedCloud()
     let schema = StoreSchema(Parcel.self)
 

@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Edits on both sides in every order, under each policy.
-@Suite struct MergeScenarioTests {
+@Suite(.budgeted) struct MergeScenarioTests {
     let cloud = SimulatedCloud()
 
     private func synced(_ policy: ConflictPolicy) async throws -> Device {

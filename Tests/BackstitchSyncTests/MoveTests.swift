@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 /// A store that goes to another zone, with everything in it.
-@Suite struct MoveTests {
+@Suite(.budgeted) struct MoveTests {
     let cloud = SimulatedCloud()
 
     /// The titles of the notes in a zone, by name.

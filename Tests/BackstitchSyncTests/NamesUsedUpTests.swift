@@ -3,6 +3,7 @@ import BackstitchCore
 @testable import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// A note with fields that an older version of the schema does not declare.
@@ -20,7 +21,7 @@ import Testing
 }
 
 /// More names of types and fields on the service than a store can number.
-@Suite(.serialized) struct NamesUsedUpTests {
+@Suite(.budgeted, .serialized) struct NamesUsedUpTests {
     private let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 500))
 
     /// Makes records of unknown types, or notes with unknown fields.

@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// What waits, why, and how it goes on.
-@Suite(.timeLimit(.minutes(10))) struct OutboxTests {
+@Suite(.budgeted) struct OutboxTests {
     let cloud = SimulatedCloud()
 
     @Test func `pending records are listed by what has to be done`() async throws {

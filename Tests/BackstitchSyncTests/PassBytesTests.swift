@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import LMDB
+import TestBudget
 import Testing
 
 /// What a push holds in memory, whatever waits.
-@Suite(.timeLimit(.minutes(10))) struct PassBytesTests {
+@Suite(.budgeted) struct PassBytesTests {
     let cloud = SimulatedCloud(clock: ManualClock())
 
     private static let largeCount = 100_000

@@ -1,9 +1,10 @@
 import Backstitch
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// A push that takes several passes over the log.
-@Suite struct PassTests {
+@Suite(.budgeted) struct PassTests {
     let cloud = SimulatedCloud(clock: ManualClock())
 
     /// What was sent, a line for each request.

@@ -4,9 +4,10 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct ReferenceScenarioTests {
+@Suite(.budgeted) struct ReferenceScenarioTests {
     let cloud = SimulatedCloud()
 
     private func reference(_ name: String) -> ServiceValue {

@@ -5,13 +5,14 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
 /// A store that lost operations, repaired, meets the service.
-@Suite struct RepairTests {
+@Suite(.budgeted) struct RepairTests {
     let cloud = SimulatedCloud()
     let root: String
 

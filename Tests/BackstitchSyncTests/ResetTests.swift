@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Set-up, and beginning anew on either side.
-@Suite struct ResetTests {
+@Suite(.budgeted) struct ResetTests {
     let cloud = SimulatedCloud()
 
     @Test func `set-up is made once, and again without harm`() async throws {

@@ -5,10 +5,11 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// Whatever fails, the outbox drains without another write, and no restart shortens a wait.
-@Suite(.timeLimit(.minutes(10))) struct RetryTests {
+@Suite(.budgeted) struct RetryTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Unsynced edits that are given up, also while they are on their way.
-@Suite struct RevertTests {
+@Suite(.budgeted) struct RevertTests {
     let cloud: SimulatedCloud
 
     init() {

@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity("Item") struct OldItem: Equatable {
@@ -67,7 +68,7 @@ final class TemporaryFolder: Sendable {
 }
 
 /// Devices of different versions of an application, with different schemas.
-@Suite struct SchemaSkewTests {
+@Suite(.budgeted) struct SchemaSkewTests {
     let cloud = SimulatedCloud()
     let folder: TemporaryFolder
     let oldSchema = StoreSchema(OldItem.self)

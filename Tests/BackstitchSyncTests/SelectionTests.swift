@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 /// Engines that exchange a part of their store.
-@Suite struct SelectionTests {
+@Suite(.budgeted) struct SelectionTests {
     let cloud = SimulatedCloud()
 
     private func phone(

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchSimulation
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Writes that stay on the device, and records that were taken off it.
-@Suite struct StayingLocalTests {
+@Suite(.budgeted) struct StayingLocalTests {
     let cloud: SimulatedCloud
     let phone: Device
 

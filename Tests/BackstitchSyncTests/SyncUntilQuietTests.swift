@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// The helper with which tests of apps bring devices together.
-@Suite struct SyncUntilQuietTests {
+@Suite(.budgeted) struct SyncUntilQuietTests {
     @Test func `devices that edited alone have the same when all is quiet`() async throws {
         let cloud = SimulatedCloud()
         let devices = try ["phone", "laptop", "tablet"].map { try Device(cloud, $0) }

@@ -4,10 +4,11 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 /// What leads to a round besides saves and calls.
-@Suite(.timeLimit(.minutes(10))) struct TriggerTests {
+@Suite(.budgeted) struct TriggerTests {
     let cloud = SimulatedCloud()
     let clock = ManualClock()
 

@@ -3,11 +3,12 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// A delete that was not pushed when the zone was lost, and another device that uploads the record
 /// again.
-@Suite struct UnheardDeleteTests {
+@Suite(.budgeted) struct UnheardDeleteTests {
     let cloud = SimulatedCloud()
 
     /// Two devices that have the notes `a` and `b`; the first deleted `a`, and the zone ended.

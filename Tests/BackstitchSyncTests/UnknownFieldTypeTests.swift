@@ -4,6 +4,7 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @Entity("Item") private struct TimedItem: Equatable {
@@ -15,7 +16,7 @@ import Testing
 }
 
 /// Values of types that an application's version does not know.
-@Suite struct UnknownFieldTypeTests {
+@Suite(.budgeted) struct UnknownFieldTypeTests {
     let cloud = SimulatedCloud()
     let folder: TemporaryFolder
     private let span = UnknownValue(typeName: "DURATION", json: #"{"value":1.50}"#)

@@ -5,6 +5,7 @@ import BackstitchSync
 import BackstitchTesting
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 /// A clock that is ahead of another one.
@@ -18,7 +19,7 @@ private struct OffsetClock: StoreClock {
 }
 
 /// A device whose clock was far ahead once: that must not decide about, nor date, what it saves later.
-@Suite struct WrongClockTests {
+@Suite(.budgeted) struct WrongClockTests {
     private static let day: Int64 = 86_400_000
     private static let year: Int64 = 365 * day
 

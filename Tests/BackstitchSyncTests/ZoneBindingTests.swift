@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// A store belongs to the zone that it was first synchronised with.
-@Suite struct ZoneBindingTests {
+@Suite(.budgeted) struct ZoneBindingTests {
     let cloud = SimulatedCloud()
 
     private func expectRefusal(
@@ -149,7 +150,7 @@ import Testing
 }
 
 /// Mistakes in a configuration are told before anything is asked of the service.
-@Suite struct ConfigurationTests {
+@Suite(.budgeted) struct ConfigurationTests {
     let cloud = SimulatedCloud()
 
     private func expectInvalid(

@@ -3,10 +3,11 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Zones that end, tokens that expire, servers that were put back.
-@Suite struct ZoneScenarioTests {
+@Suite(.budgeted) struct ZoneScenarioTests {
     let cloud = SimulatedCloud()
 
     @Test(arguments: [SimulatedCloud.ZoneEnding.deleted, .encryptedDataReset])

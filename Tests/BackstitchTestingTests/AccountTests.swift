@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct AccountTests {
+@Suite(.budgeted) struct AccountTests {
     @Test func `a switch of account is told until somebody asks who it is`() async throws {
         let fixture = try await Fixture()
         try await fixture.create("a")

@@ -2,6 +2,7 @@ import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 /// What a service may do wrong, and the check that has to find it.
@@ -117,7 +118,7 @@ extension RecordModification {
     }
 }
 
-@Suite("Services that do not conform")
+@Suite("Services that do not conform", .budgeted)
 struct BrokenServiceTests {
     @Test("a check finds what a service does wrong", arguments: Flaw.allCases)
     func flaws(flaw: Flaw) async {

@@ -1,9 +1,10 @@
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct ConformanceTests {
+@Suite(.budgeted) struct ConformanceTests {
     @Test(arguments: RecordServiceConformance.Check.allCases)
     func `the simulated service conforms`(check: RecordServiceConformance.Check) async {
         let service = SimulatedRecordService()

@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct ErrorFaultTests {
+@Suite(.budgeted) struct ErrorFaultTests {
     @Test(arguments: ServiceError.Code.allCases, RequestKind.allCases)
     func `every code can fail every request`(
         expected: ServiceError.Code, kind: RequestKind

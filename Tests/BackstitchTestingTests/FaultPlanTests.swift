@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct FaultPlanTests {
+@Suite(.budgeted) struct FaultPlanTests {
     @Test func `all kinds of fault come about by chance`() async throws {
         let probabilities = Dictionary(
             uniqueKeysWithValues: FaultKind.allCases.map { ($0, 0.01) })

@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct FaultTests {
+@Suite(.budgeted) struct FaultTests {
     @Test func `a lost reply leaves the request applied`() async throws {
         let fixture = try await Fixture()
         fixture.phone.failNext(.modify, with: .lostReply)

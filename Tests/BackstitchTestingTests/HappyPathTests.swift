@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct HappyPathTests {
+@Suite(.budgeted) struct HappyPathTests {
     @Test func `a record written by one device arrives at another`() async throws {
         let cloud = SimulatedCloud()
         let phone = cloud.connection(user: "u", device: "phone")

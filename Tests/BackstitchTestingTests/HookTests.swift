@@ -2,9 +2,10 @@ import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
-@Suite struct HookTests {
+@Suite(.budgeted) struct HookTests {
     @Test func `work runs between the arrival of a request and its application`() async throws {
         let fixture = try await Fixture()
         try await fixture.create("a")

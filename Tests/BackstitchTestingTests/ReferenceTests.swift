@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct ReferenceTests {
+@Suite(.budgeted) struct ReferenceTests {
     @Test func `a child before its parent in one request is saved`() async throws {
         let fixture = try await Fixture()
         let results = try await fixture.modify(

@@ -1,8 +1,9 @@
 import BackstitchCore
 import BackstitchTesting
+import TestBudget
 import Testing
 
-@Suite struct ServerControlTests {
+@Suite(.budgeted) struct ServerControlTests {
     @Test func `tokens expire, and a fetch from the beginning starts anew`() async throws {
         let fixture = try await Fixture()
         try await fixture.create("a", "b", "c")

@@ -1,9 +1,10 @@
 import BackstitchCore
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct ServerRuleTests {
+@Suite(.budgeted) struct ServerRuleTests {
     @Test func `mutating a record returned does not mutate the database`() async throws {
         let fixture = try await Fixture()
         try await fixture.create("a")

@@ -2,9 +2,10 @@ import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
 import Threading
+import TestBudget
 import Testing
 
-@Suite struct TimeTests {
+@Suite(.budgeted) struct TimeTests {
     @Test func `those who sleep are woken when their time has come`() async throws {
         let clock = ManualClock(milliseconds: 0)
         let woken = Locked<[Int]>([])

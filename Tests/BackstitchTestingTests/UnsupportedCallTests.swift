@@ -1,10 +1,11 @@
 import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
+import TestBudget
 import Testing
 
 /// Calls that the simulated service does not answer yet say so, and leave nothing behind.
-@Suite struct UnsupportedCallTests {
+@Suite(.budgeted) struct UnsupportedCallTests {
     private let zone = ZoneID("Zone")
 
     @Test func `queries are unsupported`() async throws {

@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 private struct Email: AttributeConvertible, Hashable, Codable, Comparable {
@@ -44,7 +45,7 @@ private enum Grade: String, AttributeConvertible, Codable {
     var copies: [String] = []
 }
 
-@Suite struct AttributeConvertibleTests {
+@Suite(.budgeted) struct AttributeConvertibleTests {
     private func email(_ text: String) throws -> Email { try #require(Email(stored: text)) }
 
     @Test func `a type of the app's own is stored as another type`() async throws {

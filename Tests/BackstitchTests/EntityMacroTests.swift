@@ -1,9 +1,10 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct EntityMacroTests {
+@Suite(.budgeted) struct EntityMacroTests {
     /// The value that reading what `value` writes gives, by a layout of ascending field ids.
     private func roundTrip<Model: Entity>(_ value: Model, rowLacks lacking: Set<Int> = []) throws
         -> Model

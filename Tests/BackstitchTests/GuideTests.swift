@@ -3,6 +3,7 @@ import BackstitchTesting
 import BackstitchViews
 import CloudKitRecordService
 import Foundation
+import TestBudget
 import Testing
 
 // The code of the README and the guides, word for word; a test compares them.
@@ -89,7 +90,7 @@ struct NamesInUse: RecordProjection {
     @Attribute(.external) var strokes: Data
 }
 
-@Suite struct GuideTests {
+@Suite(.budgeted) struct GuideTests {
     private func temporaryFolder() -> String {
         FileManager.default.temporaryDirectory
             .appendingPathComponent("guide-\(UUID().uuidString)").path

@@ -1,4 +1,5 @@
 import Backstitch
+import TestBudget
 import Testing
 
 @Entity struct LinkTestPerson {
@@ -19,7 +20,7 @@ import Testing
     var id = ID()
 }
 
-@Suite struct LinkIDTests {
+@Suite(.budgeted) struct LinkIDTests {
     private typealias Link = LinkTestMembership.ID
 
     private func link(_ from: String, _ to: String) -> Link {

@@ -1,7 +1,8 @@
 import Backstitch
+import TestBudget
 import Testing
 
-@Suite struct LiveIDTests {
+@Suite(.budgeted) struct LiveIDTests {
     @Test func `new ids ascend and differ`() {
         let ids = (0..<1000).map { _ in Team.ID() }
         #expect(ids == ids.sorted())

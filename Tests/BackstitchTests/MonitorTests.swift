@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
@@ -9,7 +10,7 @@ import Threading
     var text: String
 }
 
-@Suite struct MonitorTests {
+@Suite(.budgeted) struct MonitorTests {
     private struct Refused: Error {}
 
     private let events = Locked<[MonitorEvent]>([])

@@ -1,9 +1,10 @@
 import Backstitch
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
-@Suite struct PositionKeyTests {
+@Suite(.budgeted) struct PositionKeyTests {
     private func key(_ lower: String?, _ upper: String?, _ jitter: UInt64 = 0) throws -> String {
         let low = try lower.map { try #require(PositionKey(stored: $0)) }
         let high = try upper.map { try #require(PositionKey(stored: $0)) }

@@ -2,6 +2,7 @@ package import Foundation
 import Glibc
 import Synchronization
 import Terminal
+import Threading
 
 /// A program that runs beside the tests.
 package final class ChildProcess: Sendable {
@@ -28,6 +29,7 @@ package final class ChildProcess: Sendable {
     ///
     /// - Parameter words: The path of the program, and its arguments.
     package init(_ words: [String]) throws {
+        WorkMeter.current?.add()
         (identifier, output, complaint) = try Self.starting.withLock { _ in
             try Self.start(words)
         }
@@ -60,7 +62,26 @@ package final class ChildProcess: Sendable {
 
     /// Sends it a signal, unless it was waited for: who has its number then is no business of ours.
     package func send(_ signal: Int32) {
-        ending.withLock { if $0 == nil { kill(identifier, signal) } }
+        ending.withLock { if $0 == nil { _ = Glibc.kill(identifier, signal) } }
+    }
+
+    /// Kills it and waits for its end.
+    ///
+    /// - Parameter microseconds: How long it may still run: a moment that a test takes by chance, so that kills
+    ///   come at different points. No verdict depends on it.
+    @discardableResult
+    package func kill(afterMicroseconds microseconds: UInt32 = 0) throws -> Ending {
+        usleep(microseconds)
+        send(SIGKILL)
+        return try wait()
+    }
+
+    /// Waits until it was stopped by a signal, or has ended.
+    package func waitForStop() {
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(identifier), &info, WSTOPPED | WEXITED | WNOWAIT) < 0,
+            errno == EINTR
+        {}
     }
 
     /// Waits for its end.
@@ -83,11 +104,17 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Whether it runs, for a test that tells why it failed; how it ended if it does not, and what it said then.
-    package var state: String {
+    /// Whether it has ended; what it printed may still be unread.
+    package var hasEnded: Bool {
+        if ending.withLock({ $0 != nil }) { return true }
         var info = siginfo_t()
         let result = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
-        if result == 0, info.si_signo != SIGCHLD { return "it runs" }
+        return result != 0 || info.si_signo == SIGCHLD
+    }
+
+    /// Whether it runs, for a test that tells why it failed; how it ended if it does not, and what it said then.
+    package var state: String {
+        if !hasEnded { return "it runs" }
         guard let ending = try? wait() else { return "nobody knows" }
         let words = String(decoding: complaint.readDataToEndOfFile(), as: UTF8.self)
         return "it has ended, \(ending): \(words)"

@@ -1,11 +1,12 @@
 import BackstitchCore
 import BackstitchTesting
 import Foundation
+import TestBudget
 import Testing
 
 @testable import CloudKitWire
 
-@Suite("What is read from JSON")
+@Suite("What is read from JSON", .budgeted)
 struct ReadingTests {
     private func field(_ json: String) throws -> WireField {
         try WireField(json: JSONObject(body: Array(json.utf8)), name: "f")

@@ -1,5 +1,6 @@
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import CloudKitWire
@@ -9,7 +10,7 @@ private func reread<Body: WireBody>(_ body: Body) throws -> Body {
     try Body(body: body.body())
 }
 
-@Suite("Requests and replies")
+@Suite("Requests and replies", .budgeted)
 struct RoundTripTests {
     private static let fields: WireFields = [
         "text": WireField(.string("\"ä\u{1}\\🙂")),

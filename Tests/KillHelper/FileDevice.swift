@@ -1,9 +1,10 @@
 import Backstitch
 import CloudKitRecordService
 import Foundation
+import Waiting
 
-/// A device that exchanges files with a hub until it is killed: it adds files and saves records that hold them,
-/// opens those of others, evicts, compacts and collects. It prints each record that the hub has.
+/// A device that exchanges files with a hub: it adds files and saves records that hold them, opens those of
+/// others, evicts, compacts and collects. It prints each record that the hub has.
 ///
 /// Of four records in a row the second is deleted again. What is here of files goes to the hub in small parts, so
 /// that a kill comes in the middle of one.
@@ -32,20 +33,24 @@ struct FileDevice {
         self.acknowledge = acknowledge
     }
 
-    func run() async throws {
+    /// - Parameter most: How many records it saves. After the last one it exchanges until the hub has all.
+    func run(_ most: Int) async throws {
         let writer = writer
         let mine = Query<FileItem>().where(#Predicate { $0.writer == writer })
         var number = (try store.read { try $0.fetch(mine).map(\.number).max() } ?? -1) + 1
-        var (opened, told) = (0, 0)
-        while true {
-            if number % 3 == 0 { _ = try await add(number, suffix: "abandoned") }
-            try await store.save(
-                FileItem(
-                    id: .init("\(writer)-\(number)"), writer: writer, number: number,
-                    file: try await add(number, suffix: "")))
-            if number % 4 == 3 { try await store.delete(FileItem.ID("\(writer)-\(number - 2)")) }
+        let end = number + most
+        var (opened, told, synced) = (0, 0, number)
+        while number < end {
+            try await save(number)
             number += 1
-            if await hasSynced() {
+            // A few records wait while the hub is away.
+            let mayWait = number < end && number - synced < 8
+            try await eventually(pausing: .milliseconds(20)) {
+                let isDone = await hasSynced()
+                if isDone { synced = number }
+                return isDone || mayWait
+            }
+            if synced == number {
                 for done in told..<number { acknowledge("\(writer) \(done)\n") }
                 told = number
             }
@@ -56,6 +61,16 @@ struct FileDevice {
                 _ = try await store.assets.collect(addedBefore: .distantFuture)
             }
         }
+        withExtendedLifetime(engine) { KillHelper.idle() }
+    }
+
+    private func save(_ number: Int) async throws {
+        if number % 3 == 0 { _ = try await add(number, suffix: "abandoned") }
+        try await store.save(
+            FileItem(
+                id: .init("\(writer)-\(number)"), writer: writer, number: number,
+                file: try await add(number, suffix: "")))
+        if number % 4 == 3 { try await store.delete(FileItem.ID("\(writer)-\(number - 2)")) }
     }
 
     private func hasSynced() async -> Bool {
@@ -64,7 +79,6 @@ struct FileDevice {
             return report.recordsWaitingForFiles == 0
         } catch {
             // The hub was killed; it comes again.
-            usleep(20_000)
             return false
         }
     }

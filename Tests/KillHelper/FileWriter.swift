@@ -9,8 +9,8 @@ import Foundation
     var file: Asset
 }
 
-/// Adds files and saves records that hold them, and collects what nothing names, until it is killed; prints
-/// each record that was saved.
+/// Adds files and saves records that hold them, and collects what nothing names; prints each record that was
+/// saved.
 ///
 /// Every third file is held by no record, so that there is something to collect, also of other writers.
 struct FileWriter {
@@ -26,17 +26,18 @@ struct FileWriter {
         self.acknowledge = acknowledge
     }
 
-    func run() async throws {
+    /// - Parameter most: How many records it saves.
+    func run(_ most: Int) async throws {
         let writer = writer
         let mine = Query<FileItem>().where(#Predicate { $0.writer == writer })
-        var number = (try store.read { try $0.fetch(mine).map(\.number).max() } ?? -1) + 1
-        while true {
+        let next = (try store.read { try $0.fetch(mine).map(\.number).max() } ?? -1) + 1
+        for number in next..<next + most {
             if number % 3 == 0 { _ = try await add(number, suffix: "abandoned") }
             if number % 5 == 0 { _ = try await store.assets.collect(addedBefore: .distantFuture) }
             try await save(number)
             acknowledge("\(writer) \(number)\n")
-            number += 1
         }
+        withExtendedLifetime(store) { KillHelper.idle() }
     }
 
     /// Saves a record. Another process may collect its file before that, and then it is added again.

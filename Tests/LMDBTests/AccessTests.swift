@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
-@Suite struct AccessTests {
+@Suite(.budgeted) struct AccessTests {
     let environment: Environment
     let one: Database
     let two: Database

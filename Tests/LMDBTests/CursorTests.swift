@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
-@Suite struct CursorTests {
+@Suite(.budgeted) struct CursorTests {
     let environment: Environment
     let database: Database
 

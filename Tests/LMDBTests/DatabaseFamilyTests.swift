@@ -1,12 +1,13 @@
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
 /// Databases that are made while an environment is open.
-@Suite(.serialized, .exclusiveFaults) struct DatabaseFamilyTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct DatabaseFamilyTests {
     static let family = DatabaseFamily(prefix: "part.", countMax: 5_000)
 
     private let fixture: Fixture
@@ -155,7 +156,7 @@ import Threading
 
     @Test func `members go through the journal and a start of the system`() throws {
         func open(_ boot: UInt64, at path: String? = nil) throws -> Environment {
-            try fixture.openJournaled(JournalLimits(), at: path) {
+            try fixture.openJournaled(.withoutPauses, at: path) {
                 $0.family = Self.family
                 $0.boot = BootID(testing: boot)
             }
@@ -202,7 +203,7 @@ import Threading
 
     @Test func `what waits for members that another process made is applied by any`() async throws {
         func open() throws -> Environment {
-            try fixture.openJournaled(JournalLimits()) { $0.family = Self.family }
+            try fixture.openJournaled(.withoutPauses) { $0.family = Self.family }
         }
         let environment = try open()
         try Self.make(1...1, in: environment)
@@ -211,7 +212,7 @@ import Threading
         }
         await #expect(processExitsWith: .success) { [path = fixture.store as String] in
             var options = Fixture.options { $0.family = DatabaseFamilyTests.family }
-            options.journal = JournalLimits()
+            options.journal = .withoutPauses
             let other = try Environment.open(at: path, options: options)
             try DatabaseFamilyTests.make(2...3, in: other)
             for round in 0..<10 {

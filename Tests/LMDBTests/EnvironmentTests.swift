@@ -1,11 +1,13 @@
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import LMDB
 
-@Suite struct EnvironmentTests {
+@Suite(.budgeted) struct EnvironmentTests {
     let fixture: Fixture
 
     init() throws {
@@ -18,6 +20,22 @@ import Threading
         #expect(try environment?.entries() == ["a": "1", "b": "2"])
         environment = nil
         #expect(try fixture.open().entries() == ["a": "1", "b": "2"])
+    }
+
+    @Test func `programs that this process starts get none of its files`() throws {
+        let environment = try fixture.openJournaled()
+        for number in 0..<5 { try environment.save(["a": "\(number)"]) }
+        var files: Set<String> = []
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            guard let descriptor = Int32(name),
+                let path = try? FileManager.default.destinationOfSymbolicLink(
+                    atPath: "/proc/self/fd/\(name)"), path.hasPrefix(fixture.store)
+            else { continue }
+            files.insert(String(path.dropFirst(fixture.store.count)))
+            #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0, "\(path)")
+        }
+        #expect(files == ["/data.mdb", "/lock.mdb", "/journal"])
+        environment.close()
     }
 
     @Test func `handles of one file share it, and it closes with the last one`() throws {
@@ -52,11 +70,13 @@ import Threading
         let inside = DispatchSemaphore(value: 0)
         let leave = DispatchSemaphore(value: 0)
         let seen = Box<[String: String]>([:])
+        let order = Locked<[String]>([])
         let reader = Thread {
             try? environment.read { transaction in
                 inside.signal()
                 leave.wait()
                 seen.value = try transaction.access.entries(in: Database(index: 0))
+                order.withLock { $0.append("read") }
             }
         }
         reader.start()
@@ -64,11 +84,16 @@ import Threading
         let closed = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             environment.close()
+            order.withLock { $0.append("closed") }
             closed.signal()
         }
-        #expect(closed.wait(timeout: .now() + 0.05) == .timedOut)
+        // It has begun to close: nothing new is let in.
+        blockUntil { code { try environment.core.gate.inside {} } == .closed }
+        // Others are let in; only a close that doesn't wait would come first.
+        for _ in 0..<1_000 { sched_yield() }
         leave.signal()
         closed.wait()
+        #expect(order.withLock { $0 } == ["read", "closed"])
         #expect(seen.value == ["a": "1"])
     }
 

@@ -2,12 +2,13 @@ import CFaults
 import CrashStates
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 
 @testable import LMDB
 
 /// Failures of the device. One after the other, because all tests share the injector.
-@Suite(.serialized, .exclusiveFaults) struct FaultTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct FaultTests {
     let fixture: Fixture
     let environment: Environment
 
@@ -86,7 +87,7 @@ import Testing
         usesJournal: Bool
     ) throws {
         environment.close()
-        var limits = JournalLimits()
+        var limits = JournalLimits.withoutPauses
         limits.changeBytesMax = 64 << 10
         let environment = try fixture.openJournaled(usesJournal ? limits : nil)
         for number in 0..<10 { try environment.save(["a": "\(number)"]) }
@@ -130,7 +131,7 @@ import Testing
 
     @Test func `on a full disk what frees space has that of the journal`() throws {
         environment.close()
-        var limits = JournalLimits()
+        var limits = JournalLimits.withoutPauses
         // Too little space for records, so that commits go into the data file.
         limits.freeBytesMin = .max
         let environment = try fixture.openJournaled(limits)
@@ -178,7 +179,7 @@ import Testing
     {
         environment.close()
         try? FileManager.default.removeItem(atPath: fixture.journalPath)
-        let environment = try fixture.openJournaled(JournalLimits())
+        let environment = try fixture.openJournaled(.withoutPauses)
         let path = fixture.journalPath
         var last = "none"
         for number in 0..<20 {

@@ -1,11 +1,12 @@
 import CFaults
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct FolderTests {
+@Suite(.budgeted) struct FolderTests {
     let fixture: Fixture
 
     init() throws {

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct FreePagesTests {
+@Suite(.budgeted) struct FreePagesTests {
     private func pages(_ numbers: [Int], of count: Int = 1_000) -> FreePages {
         var pages = FreePages(pageCount: count)
         for number in numbers { pages.insert(number) }

@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import Threading
 
 /// What holds in a group of commits, and that each way of breaking it is seen.
-@Suite struct GroupCommitTests {
+@Suite(.budgeted) struct GroupCommitTests {
     @Test func `marks that contradict each other are seen`() {
         #expect(GroupCommitMarks().violation == nil)
         #expect(GroupCommitMarks(isScheduled: true, isAlone: true, commits: 1).violation == nil)

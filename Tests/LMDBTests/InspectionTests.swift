@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import LMDB
 
 /// Files that are in order must pass; what damage does is tested where stores are damaged.
-@Suite struct InspectionTests {
+@Suite(.budgeted) struct InspectionTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }

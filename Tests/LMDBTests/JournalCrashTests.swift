@@ -1,11 +1,12 @@
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 
 @testable import LMDB
 
 /// What a power cut or a kill leaves of an environment with a journal.
-@Suite(.serialized, .exclusiveFaults) struct JournalCrashTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct JournalCrashTests {
     static let before = BootID(testing: 1)
     static let after = BootID(testing: 2)
     static let names = ["data.mdb", "journal"]
@@ -85,6 +86,7 @@ import Testing
                     durability = isRelaxed ? .relaxed : .full
                     environment = try open(fixture.store, limits, boot: Self.before, durability)
                     isFull = false
+                // A moment in which what waits is applied by itself, if the machine gets to it.
                 case 4: usleep(8_000)
                 case 5...7 where !isFull || Int.random(in: 0..<4, using: &generator) == 0:
                     // Nothing can be applied for a while, and the records fill the file.
@@ -197,11 +199,9 @@ import Testing
     func `whatever a power cut leaves, acknowledged commits are there and none in part`(
         withRelaxed: Bool
     ) throws {
-        let wanted =
-            ProcessInfo.processInfo.environment["CRASH_STATES"].flatMap { Int($0) } ?? 300
+        let wanted = Load.count("CRASH_STATES", else: 300)
         var count = 0
-        var seed = UInt64(
-            ProcessInfo.processInfo.environment["CRASH_SEED"].flatMap { Int($0) } ?? 1)
+        var seed = UInt64(Load.count("CRASH_SEED", else: 1))
         while count < wanted {
             let tests = try JournalCrashTests()
             var generator = SeededGenerator(seed: seed)
@@ -244,11 +244,9 @@ import Testing
     @Test func `what a second process made behind one that was killed survives a power cut`()
         throws
     {
-        let wanted =
-            ProcessInfo.processInfo.environment["CRASH_STATES"].flatMap { Int($0) } ?? 300
+        let wanted = Load.count("CRASH_STATES", else: 300)
         var count = 0
-        var seed = UInt64(
-            ProcessInfo.processInfo.environment["CRASH_SEED"].flatMap { Int($0) } ?? 1)
+        var seed = UInt64(Load.count("CRASH_SEED", else: 1))
         while count < wanted {
             let tests = try JournalCrashTests()
             var generator = SeededGenerator(seed: seed)

@@ -4,6 +4,13 @@ import Threading
 @testable import LMDB
 
 extension JournalLimits {
+    /// Those of stores, but that no pause has the records applied: a busy machine makes one anywhere.
+    static var withoutPauses: JournalLimits {
+        var limits = JournalLimits()
+        limits.idleMilliseconds = 3_600_000
+        return limits
+    }
+
     /// Every commit that fits becomes a record, in a small file.
     static func eager(
         apply records: Int = 7, inBackground: Bool = false, halfBytes: Int = halfBytesMin

@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
 /// What is read where changes wait in a journal, against models.
-@Suite struct JournalModelTests {
+@Suite(.budgeted) struct JournalModelTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }
@@ -62,8 +63,7 @@ import Threading
     /// `JOURNAL_STEPS` says how many changes; 6,000 unless given.
     @Test(arguments: 0..<6)
     func `an environment with a journal has what one without has`(seed: Int) throws {
-        let wanted =
-            ProcessInfo.processInfo.environment["JOURNAL_STEPS"].flatMap { Int($0) } ?? 6_000
+        let wanted = Load.count("JOURNAL_STEPS", else: 6_000)
         var random = SeededGenerator(seed: UInt64(seed))
         let plain = try Environment.temporary(options: Fixture.options())
         var limits = JournalLimits.eager(

@@ -1,14 +1,16 @@
 import CFaults
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 import Threading
+import Waiting
 import XXHash
 
 @testable import LMDB
 
 /// Commits through the journal. One after the other, because they share the injector of faults.
-@Suite(.serialized, .exclusiveFaults) struct JournalTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct JournalTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }
@@ -69,6 +71,30 @@ import XXHash
         try FileManager.default.removeItem(atPath: path + "/journal")
         #expect(code { _ = try fixture.openJournaled(patient, at: path) } == .damaged)
         #expect(code { _ = try fixture.openJournaled(nil, at: path) } == .damaged)
+    }
+
+    @Test(arguments: [false, true])
+    func `a journal that is deleted or replaced while it is open takes no commit`(
+        isReplaced: Bool
+    ) throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        let files = FileManager.default
+        let aside = fixture.root + "/aside"
+        if isReplaced {
+            try files.copyItem(atPath: fixture.journalPath, toPath: fixture.root + "/copy")
+        }
+        try files.moveItem(atPath: fixture.journalPath, toPath: aside)
+        if isReplaced {
+            try files.moveItem(atPath: fixture.root + "/copy", toPath: fixture.journalPath)
+        }
+        #expect(code { try environment.save(["b": "1"]) } == .notFoundPath)
+        // Nothing is lost if the file comes back.
+        try? files.removeItem(atPath: fixture.journalPath)
+        try files.moveItem(atPath: aside, toPath: fixture.journalPath)
+        try environment.save(["b": "2"])
+        environment.close()
+        #expect(try fixture.openJournaled(patient).entries() == ["a": "9", "b": "2"])
     }
 
     @Test func `the journal of another data file is refused`() throws {
@@ -186,7 +212,32 @@ import XXHash
         #expect(reader.waitingRecords > 5)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    /// It knows older records than the data file has.
+    @Test(arguments: [false, true])
+    func `a process closes after another one committed and applied more than it knows`(
+        appliesFirst: Bool
+    ) async throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<10 { try environment.save(["a": "\(number)"]) }
+        #expect(environment.waitingRecords > 5)
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = fixture.store as String] in
+            let other = try Environment.open(
+                at: path, options: Fixture.options { $0.journal = .eager(apply: 1_000) })
+            for number in 0..<10 { try other.save(["b": "\(number)"]) }
+            try other.applyJournal()
+            kill(getpid(), SIGKILL)
+        }
+        if appliesFirst {
+            // Its applier has nothing left to do.
+            #expect(try environment.core.journal?.applyInGate() == false)
+            #expect(environment.waitingRecords == 0)
+        }
+        environment.close()
+        let next = try fixture.openJournaled(patient)
+        #expect(try next.entries() == ["a": "9", "b": "9"])
+    }
+
+    @Test
     func `who opens and closes doesn't wait for a process that is about to commit`() throws {
         let environment = try fixture.openJournaled(patient)
         for number in 0..<10 { try environment.save(["a": "\(number)"]) }
@@ -424,17 +475,17 @@ import XXHash
         #expect(environment.waitingRecords == 0)
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a pause lets the records be applied`() async throws {
         var limits = JournalLimits.eager(apply: 1_000, inBackground: true)
         limits.idleMilliseconds = 5
         let environment = try fixture.openJournaled(limits)
         for number in 0..<10 { try environment.save(["\(number)": "a"]) }
-        while environment.waitingRecords > 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { environment.waitingRecords == 0 }
         #expect(try environment.entries().count == 10)
     }
 
-    @Test(.timeLimit(.minutes(10)), arguments: [false, true])
+    @Test(arguments: [false, true])
     func `records are applied to a map that was too small for them`(
         atClosing: Bool
     ) async throws {
@@ -452,7 +503,7 @@ import XXHash
             try FileManager.default.removeItem(atPath: fixture.journalPath)
             #expect(try fixture.openJournaled(limits).entries().count == 60)
         } else {
-            while environment.waitingRecords > 0 { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually { environment.waitingRecords == 0 }
             #expect(try environment.entries().count == 60)
             #expect(try environment.info.mapBytes > small)
         }
@@ -501,7 +552,7 @@ import XXHash
             guard "\(point)" == "a snapshot has its position", steps.withLock({ $0.begin() }) else {
                 return
             }
-            while !steps.withLock(\.mayGoOn) { usleep(500) }
+            blockUntil { steps.withLock(\.mayGoOn) }
         }
         defer { Interleaving.unhook(hook) }
         let reader = SystemThread {
@@ -509,7 +560,7 @@ import XXHash
             let found = Result { try environment.entries() }
             steps.withLock { $0.found = found }
         }
-        while !steps.withLock(\.isWaiting) { usleep(500) }
+        blockUntil { steps.withLock(\.isWaiting) }
         for number in 0..<20 { try environment.save(["\(number)": "new"]) }
         try environment.applyJournal()
         try environment.save(["last": "new"])
@@ -604,32 +655,26 @@ import XXHash
         #expect(waiting == ["0", "1", "2", "3", "4"])
     }
 
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `commits that become records are told to those who watch`() async throws {
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
         let watch = try environment.watchCommits { [heard] in heard.withLock { $0.count += 1 } }
         defer { withExtendedLifetime(watch) {} }
-        var before = heard.withLock { $0.count }
-        while before == 0 {
-            try await Task.sleep(for: .milliseconds(1))
-            before = heard.withLock { $0.count }
-        }
-        try await Task.sleep(for: .milliseconds(20))
-        before = heard.withLock { $0.count }
+        // It tells once by itself, when it begins.
+        try await eventually { heard.withLock { $0.count } > 0 }
+        let before = heard.withLock { $0.count }
         try environment.save(["a": "2"])
         #expect(environment.waitingRecords == 1)
-        while heard.withLock({ $0.count }) == before {
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await eventually { heard.withLock { $0.count } > before }
     }
 
     /// The system tells of the write of a record, but that is before others can see the commit.
-    @Test(.timeLimit(.minutes(10)))
+    @Test
     func `a commit is told to those who watch once they can see it`() async throws {
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
-        // Who looks must not be late too.
+        // A moment in which the system tells of the write, and others look. If they are late, a fault is missed.
         let hook = Interleaving.hook { if "\($0)" == "a record is on disk" { usleep(30_000) } }
         defer { Interleaving.unhook(hook) }
         let watch = try environment.watchCommits { [heard] in
@@ -638,7 +683,7 @@ import XXHash
         }
         defer { withExtendedLifetime(watch) {} }
         try environment.save(["a": "2"])
-        while heard.withLock({ $0.count }) == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { heard.withLock { $0.count } > 0 }
     }
 
     private struct Heard {
@@ -730,7 +775,7 @@ extension JournalTests {
             saved += 1
             // The thread beside finds no space either.
             let journal = try #require(environment.core.journal)
-            while saved == 6, !journal.monitor.inside({ journal.lacksSpace }) { usleep(1_000) }
+            if saved == 6 { blockUntil { journal.monitor.inside { journal.lacksSpace } } }
         }
         // Three pages each. The blocks of the other half are for applying them.
         #expect(saved == JournalLimits.halfBytesMin / 4_096 / 3)

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct LeafRunTests {
+@Suite(.budgeted) struct LeafRunTests {
     private func leaf(_ number: Int, _ nodes: [Int], hasOverflow: Bool = false) -> LeafRun.Leaf {
         let overflow = hasOverflow ? [LeafRun.Overflow(key: [0], firstPage: 9)] : []
         return LeafRun.Leaf(firstKey: [UInt8(number)], nodes: nodes, overflow: overflow)

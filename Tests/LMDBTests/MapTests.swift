@@ -1,11 +1,12 @@
 import CFaults
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
-@Suite struct MapTests {
+@Suite(.budgeted) struct MapTests {
     let fixture: Fixture
     private let small = 256 << 10
 

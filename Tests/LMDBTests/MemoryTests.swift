@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct MemoryTests {
+@Suite(.budgeted) struct MemoryTests {
     let fixture: Fixture
 
     init() throws {

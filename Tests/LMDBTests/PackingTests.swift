@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
 /// Half-empty pages that are rewritten as full ones.
-@Suite struct PackingTests {
+@Suite(.budgeted) struct PackingTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }

@@ -1,10 +1,11 @@
 import CFaults
 import Foundation
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct ProcessTests {
+@Suite(.budgeted) struct ProcessTests {
     let fixture: Fixture
 
     init() throws {

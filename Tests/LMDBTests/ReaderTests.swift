@@ -1,11 +1,12 @@
 import CFaults
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
-@Suite struct ReaderTests {
+@Suite(.budgeted) struct ReaderTests {
     let fixture: Fixture
 
     init() throws {

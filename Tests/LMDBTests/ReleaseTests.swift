@@ -1,13 +1,14 @@
 import CFaults
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
 /// Free pages that go back to the file system.
-@Suite(.serialized, .exclusiveFaults) struct ReleaseTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct ReleaseTests {
     let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import LMDB
 
-@Suite struct SavepointTests {
+@Suite(.budgeted) struct SavepointTests {
     struct Planned: Error {}
 
     @Test func `a part that throws leaves no trace, and one that ends well does`() throws {

@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import LMDB
 
 /// What is read of a snapshot in the map itself is what LMDB reads.
-@Suite struct SnapshotTreeTests {
+@Suite(.budgeted) struct SnapshotTreeTests {
     private let fixture: Fixture
 
     init() throws { fixture = try Fixture(inMemory: true) }
@@ -12,7 +13,7 @@ import Testing
     // MARK: The same as LMDB
 
     /// Keys of few and of many to a page, values with pages of their own among them, and several commits.
-    @Test(arguments: 0..<12)
+    @Test(arguments: Load.some(of: 0..<12, oneOf: 3))
     func `reads what LMDB reads`(seed: Int) throws {
         let environment = try fixture.open {
             $0.mapBytes = 1 << 22

@@ -1,11 +1,12 @@
 import CFaults
 import Glibc
+import TestBudget
 import Testing
 
 @testable import LMDB
 
 /// A writer that is stopped in the middle of a write keeps all others waiting, and is found.
-@Suite struct StoppedWriterTests {
+@Suite(.budgeted) struct StoppedWriterTests {
     @Test func `a process that is stopped inside a write is named until it goes on`() throws {
         let fixture = try Fixture(inMemory: true)
         try fixture.open().close()

@@ -1,8 +1,9 @@
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
-@Suite struct ThreadPoolTests {
+@Suite(.budgeted) struct ThreadPoolTests {
     @Test func `every job runs once, on so many threads at most`() async {
         let pool = ThreadPool(threadsMax: 3)
         let (running, most, runs) = (Locked(0), Locked(0), Locked([Int](repeating: 0, count: 500)))

@@ -1,12 +1,13 @@
 import CrashStates
 import Foundation
+import TestBudget
 import Testing
 import XXHash
 
 @testable import LMDB
 
 /// Folders in which an earlier version kept the file `redo`.
-@Suite(.exclusiveFaults) struct UpgradeTests {
+@Suite(.exclusiveFaults, .budgeted) struct UpgradeTests {
     private let fixture: Fixture
     private let running = BootID(testing: 1)
 

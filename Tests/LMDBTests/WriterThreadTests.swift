@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 import Threading
 
 @testable import LMDB
 
-@Suite struct WriterThreadTests {
+@Suite(.budgeted) struct WriterThreadTests {
     @Test func `jobs run in order, on one thread`() throws {
         let environment = try Environment.temporary(options: Fixture.options())
         let order = Box<[Int]>([])

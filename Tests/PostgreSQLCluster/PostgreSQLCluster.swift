@@ -2,6 +2,7 @@ import ChildProcess
 import Foundation
 package import Glibc
 import Synchronization
+import Waiting
 
 /// A PostgreSQL server of the tests' own, in a temporary folder, that listens at a socket of that folder and
 /// nowhere else. It keeps what it commits, as one in service does.
@@ -56,12 +57,11 @@ package final class PostgreSQLCluster: Sendable {
             "/bin/sh", "-c", Self.script, "keeper", folder, programs, "\(getpid())",
             primary?.folder ?? "",
         ])
-        for _ in 0..<1_200 {
-            if FileManager.default.fileExists(atPath: folder + "/ready") { return }
-            usleep(50_000)
-        }
-        let complaint = (try? String(contentsOfFile: folder + "/log", encoding: .utf8)) ?? ""
-        throw Failure(message: "The server did not start: \(complaint.suffix(2_000))")
+        let (keeper, ready) = (keeper, folder + "/ready")
+        blockUntil { FileManager.default.fileExists(atPath: ready) || keeper.hasEnded }
+        guard !FileManager.default.fileExists(atPath: ready) else { return }
+        let complaint = String(decoding: keeper.complaint.readDataToEndOfFile(), as: UTF8.self)
+        throw Failure(message: "The server did not start: \(complaint)")
     }
 
     deinit { stop() }
@@ -104,11 +104,7 @@ package final class PostgreSQLCluster: Sendable {
     }
 
     private func wait(until sql: String) async throws {
-        for _ in 0..<1_200 {
-            if try ask(sql) == "t" { return }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-        throw Failure(message: "It did not come to pass: \(sql)")
+        try await eventually(pausing: .milliseconds(50)) { try ask(sql) == "t" }
     }
 
     /// The process of the server, which has one more for each connection; nil while it is away.
@@ -141,19 +137,19 @@ package final class PostgreSQLCluster: Sendable {
     /// Waits until the server takes connections.
     package func wait() async throws {
         guard let programs = Self.programs else { return }
-        for _ in 0..<600 {
+        try await eventually(pausing: .milliseconds(50)) {
             let look = try ChildProcess([programs + "/pg_isready", "-q", "-h", folder])
-            if try look.wait() == .exit(code: 0) { return }
-            try await Task.sleep(for: .milliseconds(50))
+            return try look.wait() == .exit(code: 0)
         }
-        throw Failure(message: "The server does not come back.")
     }
 
-    /// What is run with the server's settings, until it is stopped or the tests have gone.
+    /// What is run with the server's settings, until it is stopped or the tests have gone. A server that ends
+    /// before it has ever been ready is not started again.
     private static let script = """
         folder=$1 programs=$2 tests=$3 primary=$4
         mkdir -m 700 "$folder" || exit 1
         as() { "$@"; }
+        complain() { tail -c 2000 "$folder/log" >&2; exit 1; }
         if [ "$(id -u)" -eq 0 ]; then
             chown postgres "$folder"
             as() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
@@ -162,16 +158,17 @@ package final class PostgreSQLCluster: Sendable {
         export LC_ALL=C
         if [ -n "$primary" ]; then
             as "$programs/pg_basebackup" -h "$primary" -U postgres -D "$folder/data" -R \\
-                -c fast > "$folder/log" 2>&1 || exit 1
+                -c fast > "$folder/log" 2>&1 || complain
         else
             as "$programs/initdb" --no-sync -D "$folder/data" -U postgres --auth=trust -E UTF8 \\
-                --no-locale > "$folder/log" 2>&1 || exit 1
+                --no-locale > "$folder/log" 2>&1 || complain
         fi
         (
             while [ ! -e "$folder/stop" ]; do
                 as "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= \\
                     -c max_connections=1000 -c shared_buffers=64MB -c max_wal_size=256MB \\
                     >> "$folder/log" 2>&1
+                [ -e "$folder/ready" ] || : > "$folder/stop"
                 sleep 0.1
             done
         ) &
@@ -186,6 +183,7 @@ package final class PostgreSQLCluster: Sendable {
         : > "$folder/stop"
         as "$programs/pg_ctl" stop -D "$folder/data" -m immediate > /dev/null 2>&1
         wait "$keeper"
+        [ -e "$folder/ready" ] || tail -c 2000 "$folder/log" >&2
         rm -rf "$folder"
         """
 }

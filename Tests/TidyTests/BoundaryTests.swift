@@ -1,8 +1,9 @@
 import Foundation
+import TestBudget
 import Testing
 
 /// Which module may know what. ARCHITECTURE.md states these boundaries.
-@Suite struct BoundaryTests {
+@Suite(.budgeted) struct BoundaryTests {
     private static let sources = Repository.swiftFiles(in: "Sources")
 
     private static func sources(besides modules: Set<String>) -> [SourceFile] {
@@ -83,6 +84,76 @@ import Testing
             ])
         }
         #expect(found == [])
+    }
+
+    /// Names of clocks of the machine, and of pauses.
+    private static let clocks = [
+        "ContinuousClock", "SuspendingClock", "Date.now", "timeIntervalSinceNow", "DispatchTime",
+        "clock_gettime", "gettimeofday", "systemUptime", "usleep(", "nanosleep(", "Task.sleep",
+        "Thread.sleep", "wait(timeout", "asyncAfter", "makeTimerSource", "SO_RCVTIMEO",
+        "SO_SNDTIMEO", "cond_timedwait", "silenceMilliseconds: ",
+    ]
+
+    /// The files of tests that have such a name, and why. None fails because a machine is busy: a pause that is too short has a fault
+    /// missed, and no more.
+    private static let testsWithClocks = [
+        "Tests/Waiting/Waiting.swift": "the pauses of all that waits for a condition",
+        "Tests/TestBudget/TestWatch.swift":
+            "the rests between looks at all tests, which are counted",
+        "Tests/ChildProcess/ChildProcess.swift": "the moment of a kill, which is left to chance",
+        "Tests/RawConnection/RawConnection.swift": "a moment for a server that may say nothing",
+        "Tests/BackstitchRaceTests/Jitter.swift": "threads dawdle at marked points by chance",
+        "Tests/BackstitchRaceTests/Models.swift": "the long form of the races has so many seconds",
+        "Tests/BackstitchKillTests/Helper.swift": "the moment of a close, which is left to chance",
+        "Tests/BackstitchKillTests/KillTests.swift": "moments in which a disk is full and is not",
+        "Tests/BackstitchCLITests/StudioCallTests.swift":
+            "a moment in which a server that waits is silent",
+        "Tests/BackstitchHubTests/Hostile/HostileHeadTests.swift":
+            "moments between the pieces of a head",
+        "Tests/BackstitchHubTests/Hostile/HubFuzzTests.swift":
+            "moments between single bytes, and for what is said to a broken request",
+        "Tests/BackstitchHubTests/PostgreSQL/CuttingProxy.swift": "a commit comes late by chance",
+        "Tests/BackstitchHubTests/Storage/StorageConformanceTests.swift":
+            "moments in which a storage looks for what others wrote",
+        "Tests/LMDBTests/JournalTests.swift":
+            "a moment in which a record is on disk and can't be seen",
+        "Tests/LMDBTests/JournalCrashTests.swift":
+            "moments in which what waits is applied by itself",
+        "Tests/BackstitchTests/GuideTests.swift": "records of today, as the guide has them",
+    ]
+
+    /// Tests wait for conditions and count work. One that needs a clock all the same is on the list, with its reason.
+    @Test func `few tests read a clock or sleep, each for a reason`() {
+        let files = Repository.swiftFiles(in: "Tests")
+        #expect(files.count > 400)
+        let found = files.filter { file in
+            // Few files have one of the texts at all.
+            let texts = Self.clocks + ["Date()", "poll(&", "hasNews("]
+            return texts.contains { file.text.contains($0) }
+                && file.code.contains { _, line in
+                    // A text in quotes is no code.
+                    let code = line.split(separator: "\"", omittingEmptySubsequences: false)
+                        .enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined()
+                    return Self.clocks.contains { code.contains($0) }
+                        || code.contains(/\bDate\(\)/)
+                        || code.contains(/\bpoll\(&(?!.*, (-1|0)\))/)
+                        || code.contains(/hasNews\(milliseconds: [1-9]/)
+                }
+        }
+        let paths = Set(found.map(\.path))
+        let known = Set(Self.testsWithClocks.keys)
+        #expect(paths.subtracting(known).sorted() == [], "wait for a condition, or say why not")
+        #expect(known.subtracting(paths).sorted() == [], "take these off the list")
+    }
+
+    /// Without that, all tests of a suite begin at once.
+    @Test func `every suite takes places of the budget`() {
+        let found = Repository.swiftFiles(in: "Tests").filter { file in
+            file.text.split(separator: "\n@Suite").dropFirst().contains { suite in
+                !suite.prefix { $0 != "{" }.contains(".budgeted")
+            }
+        }
+        #expect(found.map(\.path) == [])
     }
 
     /// Folders that read and write bytes where they lie, or call the system or a C library. What is

@@ -1,8 +1,9 @@
 import Foundation
+import TestBudget
 import Testing
 
 /// Documents that name what is there.
-@Suite struct DocumentTests {
+@Suite(.budgeted) struct DocumentTests {
     @Test func `every link leads to a file`() {
         var count = 0
         for document in Repository.documents {

@@ -1,9 +1,10 @@
 import Foundation
+import TestBudget
 import Testing
 
 /// A folder is a layer: what it names of its module is in folders below it, so that a reader can begin
 /// at the bottom.
-@Suite struct FolderTests {
+@Suite(.budgeted) struct FolderTests {
     @Test func `the folders of a module don't need each other in a circle`() {
         let files = Repository.swiftFiles(in: "Sources")
         let modules = Dictionary(grouping: files) { String($0.path.split(separator: "/")[1]) }

@@ -1,8 +1,9 @@
 import Foundation
+import TestBudget
 import Testing
 
 /// Each type of the public surface has its reason in a table for contributors.
-@Suite struct SurfaceTests {
+@Suite(.budgeted) struct SurfaceTests {
     private typealias Types = [String: Set<String>]
 
     private static let baseline = "Documentation/baseline/Backstitch.txt"

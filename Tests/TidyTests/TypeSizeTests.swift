@@ -1,7 +1,8 @@
+import TestBudget
 import Testing
 
 /// A type is of a size that a reader can hold, over all the files that it is spread over.
-@Suite struct TypeSizeTests {
+@Suite(.budgeted) struct TypeSizeTests {
     /// The most lines of a type with all its extensions.
     private static let linesMax = 600
 

@@ -75,7 +75,7 @@ for device in writer reader; do backstitch import "$work/$device" "$work/schema.
 synchronise reader || fail "a device did not sync: $(cat "$work/reader.synced")"
 (
     number=0
-    while [ ! -e "$work/enough" ]; do
+    while [ ! -e "$work/enough" ] && [ "$number" -lt 200 ]; do
         number=$((number + 1))
         { cat "$work/schema.jsonl"; folder_record "w$number"; } >"$work/next.jsonl"
         backstitch import "$work/writer" "$work/next.jsonl" >/dev/null

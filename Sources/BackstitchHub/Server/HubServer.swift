@@ -75,6 +75,8 @@ public final class HubServer: Sendable {
     }
 
     private let server: any HTTPServer
+    /// The connections of clients.
+    let connections: ConnectionTable
     private let operators: (any HTTPServer)?
     /// The address that the server listens at.
     public let url: URL
@@ -99,6 +101,7 @@ public final class HubServer: Sendable {
             limits: configuration.limits,
             handler: handler(for: host == nil ? .everybody : .clients))
         self.server = server
+        connections = server.connections
         var configuration = configuration
         configuration.port = server.port
         if let host {

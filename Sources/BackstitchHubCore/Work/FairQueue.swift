@@ -36,7 +36,8 @@ package struct FairQueue<Job> {
     /// The start of the job that was taken last.
     private var time = 0
     private var running = 0
-    private(set) var count = 0
+    /// How many jobs wait.
+    package private(set) var count = 0
 
     package init() {}
 

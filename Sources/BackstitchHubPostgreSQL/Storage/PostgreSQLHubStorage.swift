@@ -70,6 +70,9 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
 
     package var roundTripCount: Int { counts.withLock { $0.roundTrips } }
 
+    /// How many writes wait for a commit.
+    var waitingCount: Int { lanes.withLock { $0 }?.waitingCount ?? 0 }
+
     package var tellsOfOthers: Bool { waker.isListening }
 
     package var cleansUp: Bool { waker.cleansUp }

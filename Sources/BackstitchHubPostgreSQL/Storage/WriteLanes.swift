@@ -70,6 +70,13 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
         }
     }
 
+    /// How many writes wait for a commit.
+    var waitingCount: Int {
+        monitor.inside {
+            lanes.values.reduce(0) { count, lane in count + lane.withQueue { $0.waiting.count } }
+        }
+    }
+
     private func serve() {
         monitor.enter()
         while true {

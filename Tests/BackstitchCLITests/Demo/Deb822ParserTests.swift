@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchDemo
 
-@Suite struct Deb822ParserTests {
+@Suite(.budgeted) struct Deb822ParserTests {
     /// What a parser makes of bytes that arrive in parts of a size.
     private func items(
         _ bytes: [UInt8], fields: Set<String>? = nil, partBytes: Int = .max

@@ -1,11 +1,12 @@
 import Foundation
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchCLI
 
 /// Runs the demo as a child process, on small input in a temporary folder of its own.
-@Suite struct DemoCommandTests {
+@Suite(.budgeted) struct DemoCommandTests {
     private let folder: String
 
     init() throws {

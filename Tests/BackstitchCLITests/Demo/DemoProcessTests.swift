@@ -2,12 +2,13 @@ import ChildProcess
 import Foundation
 import Glibc
 import Terminal
+import TestBudget
 import Testing
 
 @testable import BackstitchDemo
 
 /// Runs the demo with a hub and devices in processes of their own.
-@Suite struct DemoProcessTests {
+@Suite(.budgeted) struct DemoProcessTests {
     private let folder: String
 
     init() throws {

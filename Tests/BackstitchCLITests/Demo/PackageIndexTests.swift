@@ -1,9 +1,10 @@
 import Backstitch
+import TestBudget
 import Testing
 
 @testable import BackstitchDemo
 
-@Suite struct PackageIndexTests {
+@Suite(.budgeted) struct PackageIndexTests {
     private let plain = [
         "Package": "lxde", "Version": "11", "Architecture": "all",
         "Maintainer": "Jörg <JOERG@example.org>", "Section": "x11", "Size": "12",

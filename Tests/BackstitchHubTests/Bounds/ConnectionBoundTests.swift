@@ -2,7 +2,9 @@ import CloudKitWire
 import Dispatch
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
+import Waiting
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -10,7 +12,7 @@ import Testing
 /// What one address, or all together, may have of a server: connections, requests, unread replies.
 ///
 /// Clients come from several addresses of the loopback network, all of which are this machine's.
-@Suite("Bounds of connections", .serialized)
+@Suite("Bounds of connections", .budgeted, .serialized)
 struct ConnectionBoundTests {
     /// The one who attacks, and somebody else.
     private static let (attacker, other) = ("127.0.0.2", "127.0.0.3")
@@ -90,7 +92,7 @@ struct ConnectionBoundTests {
                 connection.send(Self.health)
                 statuses.append(connection.reply()?.status)
                 // A reply is there before its connection counts as one that waits, on another thread.
-                usleep(200_000)
+                blockUntil { server.connections.replyingCount == 0 }
             }
             let newcomer = try RawConnection(url: url, from: "127.0.0.4")
             newcomer.send(Self.health)
@@ -107,16 +109,12 @@ struct ConnectionBoundTests {
     }
 
     /// The library misses an end that came with the first bytes. A client that sends half a head and
-    /// nothing else is still there when the other one was ended: its time is shorter.
+    /// nothing else is still there when the other one was ended.
     @Test func `a client that ends in the middle of a body is ended, and behind it is answered`()
         async throws
     {
         let fixture = try await HubFixture()
-        let server = try Self.server(fixture.hub) {
-            $0.headSeconds = 20
-            $0.idleSeconds = 60
-            $0.absenceSeconds = 3_600
-        }
+        let server = try Self.server(fixture.hub) { $0.absenceSeconds = 3_600 }
         let request = Self.post(fixture.target(.listZones, as: fixture.ada), "{}")
         let (isPatient, rest, statuses) = try await Self.run(server) { url in
             let silent = try RawConnection(url: url)

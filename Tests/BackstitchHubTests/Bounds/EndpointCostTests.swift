@@ -1,13 +1,14 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
 @testable import BackstitchHubCore
 
 /// The worst requests to each call, in two sizes: what they cost grows no faster than they do.
-@Suite("What requests cost", .serialized)
+@Suite("What requests cost", .budgeted, .serialized)
 struct EndpointCostTests {
     /// The worst request of a size to a hub that was made for it.
     private typealias Worst = @Sendable (Int) async throws -> RequestWork.Meter

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite struct FailureCountsTests {
+@Suite(.budgeted) struct FailureCountsTests {
     private let empty = FailureCounts<String>(windowMilliseconds: 1_000, keysMax: 100)
 
     @Test func `failures count from the first one until the time has ended`() {

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("Whose turn it is")
+@Suite("Whose turn it is", .budgeted)
 struct FairQueueTests {
     @Test func `jobs of one client come in their order`() {
         var queue = FairQueue<Int>()

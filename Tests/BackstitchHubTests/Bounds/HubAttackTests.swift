@@ -5,6 +5,7 @@ import Dispatch
 import Foundation
 import LMDB
 import RawConnection
+import TestBudget
 import Testing
 import Threading
 
@@ -14,7 +15,7 @@ import Threading
 
 /// Requests that would have a hub do, keep or send more than a request may. What they cost is told by
 /// meters, and how it grows is in `EndpointCostTests`.
-@Suite("Attacks on a hub")
+@Suite("Attacks on a hub", .budgeted)
 struct HubAttackTests {
     private static func codes(_ body: [UInt8]) -> [String?] {
         (try? RecordsResponse(body: body).records.map(\.code)) ?? ["unread"]

@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("The table of bounds")
+@Suite("The table of bounds", .budgeted)
 struct HubBoundTests {
     private static let document = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

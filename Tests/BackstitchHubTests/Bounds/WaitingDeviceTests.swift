@@ -1,11 +1,12 @@
 import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("What a device takes that waits") struct WaitingDeviceTests {
+@Suite("What a device takes that waits", .budgeted) struct WaitingDeviceTests {
     /// The bytes of this process that are in memory.
     private static func residentBytes() throws -> Int {
         let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)

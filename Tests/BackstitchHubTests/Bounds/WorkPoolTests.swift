@@ -1,11 +1,12 @@
 import Glibc
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-@Suite("Threads that read")
+@Suite("Threads that read", .budgeted)
 struct WorkPoolTests {
     /// Notes how nice the threads are that wake its tasks, and so might start a thread for them.
     private final class Wakers: TaskExecutor {

@@ -1,4 +1,5 @@
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -7,7 +8,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 
 /// What a hub asks a bucket for, and what it makes of what goes wrong.
-@Suite struct BucketClientTests {
+@Suite(.budgeted) struct BucketClientTests {
     private let server: BucketServer
     private let folder: StorageEngine.TemporaryFolder
 
@@ -125,9 +126,9 @@ import WireCrypto
             $0.patience.requestMilliseconds = 100
             $0.patience.attempts = 2
         }
-        server.fail("head", .silence(milliseconds: 400), .silence(milliseconds: 400))
+        server.fail("head", .silence, .silence)
         #expect(failure { _ = try client.byteCount("a") }?.kind == .away)
-        #expect(server.count("head") == 2)
+        #expect(client.metrics.attempts("head") == 2)
     }
 
     @Test func `as often as is said, and no more`() throws {

@@ -21,8 +21,8 @@ final class BucketServer: Sendable {
         case lost
         /// It is done, and the body of the answer ends after some bytes.
         case cutReply(bytes: Int)
-        /// Nothing is done, and nothing is answered for some time.
-        case silence(milliseconds: UInt32)
+        /// Nothing is done, and nothing is answered until the client goes, or until ``endSilence()``.
+        case silence
         /// It is done, and the answer has another tag than the object.
         case wrongTag
         /// Nothing is done, and the answer is a success whose document is a failure.
@@ -45,6 +45,8 @@ final class BucketServer: Sendable {
         var faults: [(operation: String, fault: Fault)] = []
         var seen: [Seen] = []
         var isAway = false
+        /// The connections at which the service is silent.
+        var silent: Set<Int32> = []
     }
 
     static let credentials = BucketCredentials(
@@ -95,7 +97,11 @@ final class BucketServer: Sendable {
         _ path: String = "files/hub", credentials: BucketCredentials = BucketServer.credentials
     ) throws -> Bucket {
         var bucket = try Bucket("http://127.0.0.1:\(port)/\(path)", credentials: credentials)
-        bucket.patience.silenceSeconds = 2
+        // However busy the machine is, an attempt ends with an answer or a fault.
+        bucket.patience.connectMilliseconds = 3_600_000
+        bucket.patience.silenceSeconds = 3_600
+        bucket.patience.requestMilliseconds = 3_600_000
+        bucket.patience.transferMilliseconds = 3_600_000
         bucket.patience.backoffMilliseconds = 2
         bucket.patience.backoffMillisecondsMax = 20
         bucket.partBytes = 64 << 10
@@ -124,6 +130,14 @@ final class BucketServer: Sendable {
 
     /// How many faults have not happened yet.
     var faultsLeft: Int { state.withLock { $0.faults.count } }
+
+    /// Whether a client waits for an answer that does not come.
+    var isSilent: Bool { state.withLock { !$0.silent.isEmpty } }
+
+    /// Ends the connections at which the service is silent.
+    func endSilence() {
+        state.withLock { for client in $0.silent { shutdown(client, Int32(SHUT_RDWR)) } }
+    }
 
     /// Has all connections end without an answer, or no more.
     func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
@@ -187,8 +201,8 @@ final class BucketServer: Sendable {
             answer = .failure(status, code)
             if let retryAfter { answer.headers.append("Retry-After: \(retryAfter)") }
         case .cut: return false
-        case .silence(let milliseconds):
-            usleep(milliseconds * 1_000)
+        case .silence:
+            beSilent(client)
             return false
         case .failureInside:
             answer = .failure(200, "InternalError")
@@ -212,6 +226,13 @@ final class BucketServer: Sendable {
         }
         Self.send(bytes + body, to: client)
         return goesOn
+    }
+
+    private func beSilent(_ client: Int32) {
+        _ = state.withLock { $0.silent.insert(client) }
+        var byte: UInt8 = 0
+        while recv(client, &byte, 1, 0) > 0 {}
+        _ = state.withLock { $0.silent.remove(client) }
     }
 
     private func answer(_ request: Arrived, ignoresRange: Bool = false) -> Answer {

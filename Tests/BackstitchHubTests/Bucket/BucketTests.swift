@@ -1,10 +1,11 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubBucket
 
 /// Addresses, credentials and documents of buckets.
-@Suite struct BucketTests {
+@Suite(.budgeted) struct BucketTests {
     private static let credentials = BucketCredentials(accessKey: "key", secret: "secret")
 
     @Test func `an address has a host, a bucket and maybe a prefix`() throws {

@@ -1,11 +1,12 @@
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
 @testable import BackstitchHubBucket
 
 /// What AWS has published of Signature Version 4, with its keys, which open nothing.
-@Suite struct RequestSignerTests {
+@Suite(.budgeted) struct RequestSignerTests {
     private static let signer = RequestSigner(
         credentials: BucketCredentials(
             accessKey: "AKIAIOSFODNN7EXAMPLE",

@@ -1,3 +1,4 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
@@ -16,7 +17,7 @@ struct ConformanceCheck: Sendable, CustomTestStringConvertible {
 }
 
 /// What the protocol says, checked on JSON alone.
-@Suite("The hub follows the protocol")
+@Suite("The hub follows the protocol", .budgeted)
 struct HubConformanceTests {
     private static let engines = StorageEngine.available.filter {
         [.lmdb, .postgreSQL].contains($0)

@@ -4,6 +4,7 @@ import CloudKitWire
 import Dispatch
 import Foundation
 import RawConnection
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
@@ -111,8 +112,9 @@ struct HostileRun {
         let connection = try RawConnection(url: url)
         connection.send(bytes)
         connection.finish()
-        // The server waits for the rest of a request that was cut off; what it says soon is judged.
-        for coded in RawConnection.replies(in: connection.rest(patienceMilliseconds: 20)) {
+        // The server waits for the rest of a request that was cut off, and its first words are judged. On a
+        // busy machine they may come too late for that, which is no failure.
+        for coded in RawConnection.replies(in: connection.beginning(silenceMilliseconds: 20)) {
             let about = "\(String(decoding: bytes.prefix(400), as: UTF8.self))"
             guard let reply = note(coded, about) else { continue }
             guard reply.status > 200 else { continue }
@@ -155,11 +157,10 @@ struct HostileRun {
     }
 }
 
-@Suite("A hub under hostile requests")
+@Suite("A hub under hostile requests", .budgeted)
 struct HubFuzzTests {
     /// How many requests each seed makes; `BACKSTITCH_FUZZ_REQUESTS` asks for more.
-    private static let count =
-        ProcessInfo.processInfo.environment["BACKSTITCH_FUZZ_REQUESTS"].flatMap(Int.init) ?? 250
+    private static let count = Load.count("BACKSTITCH_FUZZ_REQUESTS", else: 250)
 
     @Test(
         "no request fails the hub, or shows or changes what is another user's",

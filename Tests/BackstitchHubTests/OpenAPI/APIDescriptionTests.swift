@@ -1,11 +1,12 @@
 @testable import BackstitchCore
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
-@Suite("The description of the hub's calls")
+@Suite("The description of the hub's calls", .budgeted)
 struct APIDescriptionTests {
     private let description: APIDescription
 

@@ -1,7 +1,8 @@
 import BackstitchCore
+import TestBudget
 import Testing
 
-@Suite("Checking JSON against schemas")
+@Suite("Checking JSON against schemas", .budgeted)
 struct SchemaCheckerTests {
     /// Schemas with values that are theirs and values that are not.
     private static let cases: [(schema: String, good: [String], bad: [String])] = [

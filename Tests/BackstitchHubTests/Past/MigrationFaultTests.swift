@@ -1,15 +1,16 @@
 import CrashStates
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
 
-/// Failures of the device at each call that a migration makes, one after the other.
+/// Failures of the device at calls that a migration makes, one after the other: at each in the long form.
 ///
 /// `FAULT_CALLS` set prints how many calls there are.
-@Suite(.serialized, .exclusiveFaults) struct MigrationFaultTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct MigrationFaultTests {
     @Test(arguments: [(1, EIO), (Int.max >> 32, ENOSPC)])
     func `whichever call fails, the folder is the old one or the new, and the next time finishes`(
         times: Int, reason: Int32
@@ -18,7 +19,8 @@ import Testing
         _ = try await Hub.migrate(at: whole.path + "/hub")
         let expected = try Hub.diagnose(at: whole.path + "/hub")
         #expect(expected.isHealthy && expected.files == 2)
-        var (number, failed) = (0, 1)
+        let steps = Load.steps(oneOf: 12)
+        var (number, failed) = (steps.first, 1)
         while failed > 0 {
             let copy = try PastTests.Copy(of: "format-1-hub", inMemory: true)
             let folder = copy.path + "/hub"
@@ -39,7 +41,7 @@ import Testing
             #expect(found == expected, "\(story): \(found.findings)")
             let names = try FileManager.default.contentsOfDirectory(atPath: folder + "/assets")
             #expect(names.allSatisfy { $0.count < 64 }, "\(story)")
-            number += 1
+            number += steps.stride
         }
         #expect(number > 1)
         if ProcessInfo.processInfo.environment["FAULT_CALLS"] != nil {

@@ -6,6 +6,7 @@ import BackstitchViews
 import CloudKitWire
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchHub
@@ -14,7 +15,7 @@ import Testing
 
 /// A store and the hub that it belongs to, as an earlier version left them: this version opens both,
 /// finds everything, and goes on with both.
-@Suite("A store and a hub of an earlier version")
+@Suite("A store and a hub of an earlier version", .budgeted)
 struct PastTests {
     static let versions = ["format-1", "format-1-hub", "format-1-hub-2", "format-2"]
 

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubPostgreSQL
 
-@Suite("What became of a commit whose answer was lost") struct CommitLookupTests {
+@Suite("What became of a commit whose answer was lost", .budgeted) struct CommitLookupTests {
     private static let full = (1...Int64(HubSchema.marksMax)).map { $0 * 100 }
 
     @Test func `it was made if its mark is among the last ones`() {

@@ -1,8 +1,9 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubPostgreSQL
 
-@Suite("Addresses of databases") struct PostgreSQLAddressTests {
+@Suite("Addresses of databases", .budgeted) struct PostgreSQLAddressTests {
     @Test
     func `a URI and keywords are addresses, and their name has no more than host and database`()
         throws

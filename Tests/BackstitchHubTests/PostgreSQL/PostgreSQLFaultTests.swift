@@ -2,20 +2,21 @@ import BackstitchHub
 import BackstitchTesting
 import Foundation
 import PostgreSQLCluster
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import BackstitchHubCore
 @testable import BackstitchHubPostgreSQL
 
 /// What is acknowledged is there once, whatever happens to connections and to the server.
 @Suite(
-    "Faults of a database", .serialized,
+    "Faults of a database", .budgeted, .serialized,
     .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
 struct PostgreSQLFaultTests {
     /// How many rounds; `DATABASE_FAULTS` has others.
-    private static let rounds =
-        ProcessInfo.processInfo.environment["DATABASE_FAULTS"].flatMap(Int.init) ?? 24
+    private static let rounds = Load.count("DATABASE_FAULTS", else: 24)
 
     private static let partition = Partition(number: 1)
     private static let counter = HubKey(partition, .zone)
@@ -106,22 +107,30 @@ struct PostgreSQLFaultTests {
         let schema = try TemporarySchema(in: cluster)
         let storages = [try schema.storage(), try schema.storage()]
         defer { for storage in storages { storage.close() } }
-        let isOver = Locked(false)
+        // Each writer may begin so many writes a round, and as many behind the last one as there were rounds.
+        let writesPerRound = 20
+        let begun = Locked(0)
         let told = Locked<[UInt32: Told]>([:])
         let writers = (0..<UInt32(6)).map { writer in
             Task {
-                var number: UInt32 = 0
-                while !isOver.withLock({ $0 }) {
-                    let name = writer << 24 | number
-                    number += 1
+                for number in 0..<(writesPerRound + 1) * Self.rounds {
+                    try await eventually { begun.withLock { $0 } > number }
+                    let name = writer << 24 | UInt32(number)
                     let result = await Self.add(name, to: storages[Int(writer % 2)])
                     told.withLock { $0[name] = result }
                 }
             }
         }
+        defer { for writer in writers { writer.cancel() } }
         var generator = SeededGenerator(seed: 7)
         for round in 0..<Self.rounds {
-            try await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &generator)))
+            // The fault comes while some of them are under way.
+            let most = writers.count * writesPerRound
+            let before = told.withLock { $0.count }
+            let wanted = min(
+                before + Int.random(in: 1...most / 2, using: &generator), (round + 1) * most)
+            begun.withLock { $0 += writesPerRound }
+            try await eventually { told.withLock { $0.count } >= wanted }
             if round % 8 == 7 {
                 cluster.kill()
                 try await cluster.wait()
@@ -132,12 +141,12 @@ struct PostgreSQLFaultTests {
                 try? schema.endSessions()
             }
         }
-        isOver.withLock { $0 = true }
-        for writer in writers { await writer.value }
+        try await cluster.wait()
+        begun.withLock { $0 += Self.rounds }
+        for writer in writers { try await writer.value }
         let results = told.withLock { $0 }
         let done = results.values.count { $0 == .done }
         #expect(done > Self.rounds, "\(results.count)")
-        try await cluster.wait()
         try await Self.check(results, storages[0])
     }
 }

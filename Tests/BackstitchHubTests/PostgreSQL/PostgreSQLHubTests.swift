@@ -2,7 +2,9 @@ import BackstitchHub
 import CloudKitWire
 import Foundation
 import PostgreSQLCluster
+import TestBudget
 import Testing
+import Waiting
 import WireCrypto
 
 @testable import BackstitchHubCore
@@ -10,7 +12,7 @@ import WireCrypto
 
 /// Hubs that share a database.
 @Suite(
-    "Hubs on PostgreSQL",
+    "Hubs on PostgreSQL", .budgeted,
     .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
 struct PostgreSQLHubTests {
     private let schema: TemporarySchema
@@ -70,14 +72,6 @@ struct PostgreSQLHubTests {
         ]
     }
 
-    private func waitUntil(_ isTrue: () async throws -> Bool) async throws {
-        for _ in 0..<3_000 {
-            if try await isTrue() { return }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        Issue.record("It did not come to pass.")
-    }
-
     @Test func `a look at all rows finds what is wrong in a few round trips`() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("look-\(UUID().uuidString)").path
@@ -111,10 +105,10 @@ struct PostgreSQLHubTests {
     @Test func `common requests take as many round trips as they should`() async throws {
         try fixture.hub.beginServing()
         // The first look at what others did is over then.
-        try await waitUntil { storage.cleansUp }
+        try await eventually { storage.cleansUp }
         // Where the zone is, and whom the credentials prove, has to be looked up once.
         _ = await send(.modifyRecords, Self.saves(1))
-        try await waitUntil { await send(.currentUser, "{}").admission == 0 }
+        try await eventually { await send(.currentUser, "{}").admission == 0 }
         let misses = storage.missCount
         for count in [1, 200] {
             let named = Self.named("name \(count)")
@@ -155,13 +149,13 @@ struct PostgreSQLHubTests {
         let other = try await makeOther()
         defer { other.close() }
         try fixture.hub.beginServing()
-        try await waitUntil { storage.tellsOfOthers }
-        try await waitUntil {
+        try await eventually { storage.tellsOfOthers }
+        try await eventually {
             _ = await send(.currentUser, "{}")
             return await send(.currentUser, "{}").admission == 0
         }
         #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
-        try await waitUntil { await send(.currentUser, "{}").status == 401 }
+        try await eventually { await send(.currentUser, "{}").status == 401 }
     }
 
     @Test func `a hub that does not hear of others looks at credentials each time`() async throws {
@@ -172,20 +166,20 @@ struct PostgreSQLHubTests {
             #expect(await send(.currentUser, "{}").admission == trips)
         }
         try fixture.hub.beginServing()
-        try await waitUntil { storage.tellsOfOthers }
-        try await waitUntil { await send(.currentUser, "{}").admission == 0 }
+        try await eventually { storage.tellsOfOthers }
+        try await eventually { await send(.currentUser, "{}").admission == 0 }
         try schema.endSessions()
         #expect(try await other.accounts.revoke(fixture.ada.webAuthToken))
-        try await waitUntil { await send(.currentUser, "{}").status == 401 }
+        try await eventually { await send(.currentUser, "{}").status == 401 }
     }
 
     @Test func `one of the hubs cleans up, for what others write too`() async throws {
         let cleaning = try schema.storage()
         let cleaner = try await fixture.makeHub(over: cleaning)
         try cleaner.beginServing()
-        try await waitUntil { cleaning.cleansUp }
+        try await eventually { cleaning.cleansUp }
         try fixture.hub.beginServing()
-        try await waitUntil { storage.tellsOfOthers }
+        try await eventually { storage.tellsOfOthers }
         #expect(!storage.cleansUp)
 
         // Ada deletes a zone, and from then on only Bob writes, at the hub that does not clean up.
@@ -208,14 +202,14 @@ struct PostgreSQLHubTests {
         let body = Array(
             #"{"operations":[{"operationType":"forceUpdate","record":\#(MeteredHub.record("b"))}]}"#
                 .utf8)
-        try await waitUntil {
+        try await eventually {
             let reply = await fixture.send(.modifyRecords, as: fixture.bob, body: body)
             #expect(reply.status == 200)
             return try await ended()
         }
         #expect(!storage.cleansUp)
         cleaner.close()
-        try await waitUntil { storage.cleansUp }
+        try await eventually { storage.cleansUp }
     }
 
     @Test func `a file goes up at one hub to an address of another one, and once`() async throws {
@@ -256,7 +250,7 @@ struct PostgreSQLHubTests {
             let body = Array(Self.saves(1).utf8)
             var status = 0
             // Those that it is away for are told to come back, and the first one after that succeeds.
-            try await waitUntil {
+            try await eventually {
                 status = await fixture.send(.modifyRecords, as: fixture.ada, body: body).status
                 #expect([200, 503].contains(status))
                 return status == 200
@@ -265,6 +259,6 @@ struct PostgreSQLHubTests {
         let ready = HubRequest(method: "GET", target: "/ready")
         #expect(await fixture.hub.respond(to: ready).status == 200)
         cluster.stop()
-        try await waitUntil { await fixture.hub.respond(to: ready).status == 503 }
+        try await eventually { await fixture.hub.respond(to: ready).status == 503 }
     }
 }

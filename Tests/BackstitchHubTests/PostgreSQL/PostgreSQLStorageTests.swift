@@ -1,15 +1,17 @@
 import BackstitchHub
 import Foundation
 import PostgreSQLCluster
+import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import BackstitchHubCore
 @testable import BackstitchHubPostgreSQL
 
 /// What a storage in a database does beside what all do.
 @Suite(
-    "A storage in PostgreSQL",
+    "A storage in PostgreSQL", .budgeted,
     .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
 struct PostgreSQLStorageTests {
     private struct Refused: Error {}
@@ -125,7 +127,7 @@ struct PostgreSQLStorageTests {
         let (isHeld, mayGoOn) = (Locked(false), Locked(false))
         async let first: Void = storage.write(to: [Self.partition]) { transaction in
             isHeld.withLock { $0 = true }
-            while !mayGoOn.withLock({ $0 }) { usleep(1_000) }
+            blockUntil { mayGoOn.withLock { $0 } }
             try transaction.put(Self.key(0), [])
         }
         while !isHeld.withLock({ $0 }) { await Task.yield() }
@@ -147,7 +149,7 @@ struct PostgreSQLStorageTests {
             try await storage.write(to: [Partition(number: 2)]) {
                 try $0.put(Self.key(1, in: Partition(number: 2)), [])
             }
-            try await Task.sleep(for: .milliseconds(200))
+            try await eventually { storage.waitingCount == 40 }
             mayGoOn.withLock { $0 = true }
             try await group.waitForAll()
         }
@@ -164,7 +166,7 @@ struct PostgreSQLStorageTests {
         let (isHeld, mayGoOn) = (Locked(false), Locked(false))
         async let first: Void = storage.write(to: [Self.partition]) { transaction in
             isHeld.withLock { $0 = true }
-            while !mayGoOn.withLock({ $0 }) { usleep(1_000) }
+            blockUntil { mayGoOn.withLock { $0 } }
             try transaction.put(Self.key(0), [])
         }
         while !isHeld.withLock({ $0 }) { await Task.yield() }
@@ -181,7 +183,7 @@ struct PostgreSQLStorageTests {
                     #expect((write == nil) == (number == 5))
                 }
             }
-            try? await Task.sleep(for: .milliseconds(200))
+            try? await eventually { storage.waitingCount == 9 }
             mayGoOn.withLock { $0 = true }
         }
         try await first
@@ -199,6 +201,7 @@ struct PostgreSQLStorageTests {
         let feed = HubKey(Self.partition, .feed)
         let counter = HubKey(Self.partition, .zone)
         let (writers, writes) = (6, 20)
+        let reads = Locked(0)
         @Sendable func position(_ transaction: any HubReading) throws -> UInt64 {
             (try transaction.value(counter) ?? []).reduce(0) { $0 << 8 | UInt64($1) }
         }
@@ -211,7 +214,8 @@ struct PostgreSQLStorageTests {
                             to: [Self.partition], expecting: { [.key(counter)] }
                         ) { transaction in
                             let next = try position(transaction) + 1
-                            usleep(UInt32((writer * 7 + number * 13) % 9) * 1_000)
+                            let wanted = reads.withLock { $0 } + (writer * 7 + number * 13) % 4
+                            blockUntil { reads.withLock { $0 } >= wanted }
                             try transaction.put(
                                 counter, withUnsafeBytes(of: next.bigEndian) { Array($0) })
                             try transaction.put(feed.adding(next), [UInt8(writer)])
@@ -221,6 +225,8 @@ struct PostgreSQLStorageTests {
             }
             for storage in storages {
                 group.addTask {
+                    // No writer waits for one that has ended.
+                    defer { reads.withLock { $0 = 1 << 40 } }
                     var last: UInt64 = 0
                     while last < UInt64(writers * writes) {
                         let (from, before) = (feed.adding(last + 1), last)
@@ -235,6 +241,7 @@ struct PostgreSQLStorageTests {
                             }
                             return seen
                         }
+                        reads.withLock { $0 += 1 }
                     }
                 }
             }

@@ -1,9 +1,10 @@
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 @testable import BackstitchHubPostgreSQL
 
-@Suite("When hubs tell each other what they changed") struct WakeScheduleTests {
+@Suite("When hubs tell each other what they changed", .budgeted) struct WakeScheduleTests {
     private let one = Partition(number: 1)
     private let two = Partition(number: 0x2A)
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -7,7 +8,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 
 /// What a hub's files promise, wherever they are.
-@Suite("Files of a hub") struct FilesConformanceTests {
+@Suite("Files of a hub", .budgeted) struct FilesConformanceTests {
     enum Place: CaseIterable {
         case folder
         case memory

@@ -1,6 +1,7 @@
 import CloudKitWire
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 import WireCrypto
 
@@ -8,7 +9,7 @@ import WireCrypto
 @testable import BackstitchHubCore
 
 /// Copies of a hub's folder, with files that are damaged, missing, new or gone.
-@Suite struct FolderCopyTests {
+@Suite(.budgeted) struct FolderCopyTests {
     private final class Root {
         let path = FileManager.default.temporaryDirectory
             .appendingPathComponent("copy-\(UUID().uuidString)").path

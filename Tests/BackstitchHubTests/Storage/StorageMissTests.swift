@@ -1,12 +1,13 @@
 import CloudKitWire
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchHubCore
 
 /// Common requests tell a storage what they are going to read, so that one that is far away has it
 /// in a few round trips, however many records there are.
-@Suite("What requests tell a storage before they read") struct StorageMissTests {
+@Suite("What requests tell a storage before they read", .budgeted) struct StorageMissTests {
     private let storage = MemoryHubStorage(isFar: true)
     private let fixture: HubFixture
 

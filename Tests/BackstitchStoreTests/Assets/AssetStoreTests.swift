@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchLog
@@ -14,7 +15,7 @@ import Testing
 }
 
 /// The contents of files beside the database, and who names them.
-@Suite struct AssetStoreTests {
+@Suite(.budgeted) struct AssetStoreTests {
     private let folder: TemporaryFolder
     private let store: Store
 

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchLog
@@ -33,7 +34,7 @@ import Testing
 }
 
 /// Bytes of a record that lie in a file.
-@Suite struct ExternalAttributeTests {
+@Suite(.budgeted) struct ExternalAttributeTests {
     private let folder: TemporaryFolder
     private let store: Store
 

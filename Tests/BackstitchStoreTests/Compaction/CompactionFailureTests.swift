@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Threading
+import TestBudget
 import Testing
 import XXHash
 import LMDB
@@ -9,7 +10,7 @@ import LMDB
 @testable import BackstitchStore
 
 /// Crashes in the middle, and logs that are not as they should be.
-@Suite struct CompactionFailureTests {
+@Suite(.budgeted) struct CompactionFailureTests {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

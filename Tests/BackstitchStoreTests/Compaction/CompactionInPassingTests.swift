@@ -1,12 +1,13 @@
 import Backstitch
 import BackstitchCore
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Compaction that commits do in passing, and beside writers and readers.
-@Suite struct CompactionInPassingTests {
+@Suite(.budgeted) struct CompactionInPassingTests {
     /// Edits that are taken by the service at once: three operations in each write.
     private func edit(_ store: Store, _ writes: Range<Int>, perWrite: Int = 250) async throws {
         for write in writes {

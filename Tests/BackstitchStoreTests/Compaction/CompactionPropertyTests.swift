@@ -1,12 +1,13 @@
 import Backstitch
 import BackstitchCore
 import BackstitchSync
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// What compaction must not change, over random histories.
-@Suite struct CompactionPropertyTests {
+@Suite(.budgeted) struct CompactionPropertyTests {
     private func checkedCompaction(
         of history: CompactionHistory, through horizon: UInt64, perChunk: Int, _ seed: UInt64
     ) async throws -> CompactionHistory {
@@ -34,13 +35,13 @@ import Testing
         let history = try CompactionHistory(seed: seed)
         try await history.run(7)
         try await history.settle()
-        for horizon in 1...(try history.store.head) {
+        for horizon in Load.some(of: 1...(try history.store.head), oneOf: 4) {
             _ = try await checkedCompaction(
                 of: history, through: horizon, perChunk: 1 + Int(horizon * 7 % 23), seed)
         }
     }
 
-    @Test(arguments: 100...123 as ClosedRange<UInt64>)
+    @Test(arguments: Load.some(of: UInt64(100)...123, oneOf: 3))
     func `what comes later comes to the same`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let history = try CompactionHistory(seed: seed)

@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import BackstitchSync
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct CompactionTests {
+@Suite(.budgeted) struct CompactionTests {
     let store: Store
     let clock = ManualClock()
 

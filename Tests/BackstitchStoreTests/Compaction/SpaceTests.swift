@@ -2,13 +2,14 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Threading
+import TestBudget
 import Testing
 import LMDB
 
 @testable import BackstitchStore
 
 /// Space that goes back to the file system.
-@Suite struct SpaceTests {
+@Suite(.budgeted) struct SpaceTests {
     /// Departments with long names that a service took, renamed so that pages are split.
     private func fill(_ store: Store) async throws {
         for length in [100, 260] {

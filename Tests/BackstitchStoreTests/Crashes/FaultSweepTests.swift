@@ -4,13 +4,14 @@ import CrashStates
 import Foundation
 import Glibc
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Failures of the device at each call that a store makes, one after the other. They share the
 /// counter.
-@Suite(.serialized, .exclusiveFaults) struct FaultSweepTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct FaultSweepTests {
     enum Work: String, CaseIterable {
         case create, open, save, saves, batch, delete, acknowledge, compact, rebuild, migrate
         case backUp, repair

@@ -5,6 +5,7 @@ import CrashStates
 import Foundation
 import Glibc
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -17,7 +18,7 @@ import Testing
 
 /// Power cuts, kills and failing calls at each step that a store takes with files: whatever is left, no record
 /// holds a file whose content is gone. One after the other, because they share the recorder and the counter.
-@Suite(.serialized, .exclusiveFaults) struct FileCrashTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct FileCrashTests {
     private let folder: TemporaryFolder
     private let place: String
     private static let schema = StoreSchema(Paper.self)

@@ -2,6 +2,7 @@ import Backstitch
 import CrashStates
 import Foundation
 import Glibc
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -10,7 +11,7 @@ import Testing
 /// other.
 ///
 /// `FAULT_CALLS` set prints how many calls there are.
-@Suite(.serialized, .exclusiveFaults) struct FormatFaultTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct FormatFaultTests {
     private let folder: TemporaryFolder
     private let place: String
 

@@ -2,13 +2,14 @@ import Backstitch
 import CrashStates
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Power cuts and kills during everything that a store does with its files. One after the other,
 /// because they share the recorder.
-@Suite(.serialized, .exclusiveFaults) struct StoreCrashTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct StoreCrashTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder(inMemory: true) }

@@ -3,15 +3,15 @@ import BackstitchRepair
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Damages files at random, and lets them be diagnosed and repaired.
-@Suite struct DamageTests {
+@Suite(.budgeted) struct DamageTests {
     /// How many files are damaged; `DAMAGE_FILES` in the environment changes it.
-    static let filesMax =
-        ProcessInfo.processInfo.environment["DAMAGE_FILES"].flatMap { Int($0) } ?? 36
+    static let filesMax = Load.count("DAMAGE_FILES", else: 36)
     private static let firstSeed =
         ProcessInfo.processInfo.environment["DAMAGE_SEED"].flatMap { UInt64($0) } ?? 1
 

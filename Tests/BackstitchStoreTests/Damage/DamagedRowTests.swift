@@ -3,12 +3,13 @@ import BackstitchCore
 import BackstitchLog
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// One row is damaged: everything else goes on.
-@Suite struct DamagedRowTests {
+@Suite(.budgeted) struct DamagedRowTests {
     /// The first row of a type was read by each opening, to know whether the type has records.
     @Test func `a store opens whose first row is damaged, and is mended`() async throws {
         let folder = try TemporaryFolder()

@@ -3,12 +3,13 @@ import BackstitchRepair
 import BackstitchCore
 import BackstitchViews
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Views of projections are not salvaged but built anew.
-@Suite struct RepairingViewsTests {
+@Suite(.budgeted) struct RepairingViewsTests {
     private let folder: TemporaryFolder
     private let totals = GroupedTotals(
         "totals", of: Department.self, by: \.name, sum: \.budget, mode: .inline)

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -26,7 +27,7 @@ struct TicketSettings: Codable, Equatable, Sendable {
     @Attribute(.transient) var isSelected = false
 }
 
-@Suite struct AttributeTypeStoreTests {
+@Suite(.budgeted) struct AttributeTypeStoreTests {
     private let store: Store
 
     init() throws { store = try Store.inMemory(schema: StoreSchema(TypedTicket.self)) }

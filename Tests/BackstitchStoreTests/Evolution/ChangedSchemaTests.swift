@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchSync
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -22,7 +23,7 @@ enum ChangedAware {
 }
 
 /// What is read after the schema changed, before, while and after the records are marked.
-@Suite struct ChangedSchemaTests {
+@Suite(.budgeted) struct ChangedSchemaTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
@@ -256,7 +257,7 @@ enum ChangedAware {
         #expect(live - keys.count == unreadable, "\(what): unreadable")
     }
 
-    @Test(arguments: 0..<12)
+    @Test(arguments: Load.some(of: 0..<12, oneOf: 3))
     func `random schemas over random records agree in every read and at every step`(
         seed: Int
     ) async throws {

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -24,7 +25,7 @@ enum ExaminedNew {
     }
 }
 
-@Suite struct ExaminationTests {
+@Suite(.budgeted) struct ExaminationTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -4,13 +4,14 @@ import BackstitchRepair
 import Foundation
 import Glibc
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
 /// Stores of format 1, brought to the present one.
-@Suite struct FormatMigrationTests {
+@Suite(.budgeted) struct FormatMigrationTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct FormatTests {
+@Suite(.budgeted) struct FormatTests {
     static let formats = ["format-1", "format-2"]
 
     private static let newFormat = ProcessInfo.processInfo.environment["BACKSTITCH_FIXTURE"]

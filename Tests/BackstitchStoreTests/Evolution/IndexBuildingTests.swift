@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -21,7 +22,7 @@ enum BuildingSorted {
     }
 }
 
-@Suite struct IndexBuildingTests {
+@Suite(.budgeted) struct IndexBuildingTests {
     private let folder: TemporaryFolder
     private static let count = 3 * SchemaWorkPace.recordsMin / 2
 

@@ -1,5 +1,6 @@
 import Backstitch
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -10,7 +11,7 @@ import Testing
 }
 
 /// What the last version whose records of the journal had 64 KiB left behind when it was killed.
-@Suite struct JournalFormatTests {
+@Suite(.budgeted) struct JournalFormatTests {
     private static let fixture = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fixtures/journal-1").path

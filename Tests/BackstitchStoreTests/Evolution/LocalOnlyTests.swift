@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -11,7 +12,7 @@ import Testing
     @Attribute(.localOnly) var draft: String?
 }
 
-@Suite struct LocalOnlyTests {
+@Suite(.budgeted) struct LocalOnlyTests {
     private let store: Store
 
     init() throws { store = try Store.inMemory(schema: StoreSchema(LocalNote.self)) }

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -43,7 +44,7 @@ enum RenamingNeedless {
     }
 }
 
-@Suite struct RenamingTests {
+@Suite(.budgeted) struct RenamingTests {
     private let folder: TemporaryFolder
 
     init() throws {

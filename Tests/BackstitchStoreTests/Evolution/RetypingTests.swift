@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -46,7 +47,7 @@ enum RetypingFewer {
     }
 }
 
-@Suite struct RetypingTests {
+@Suite(.budgeted) struct RetypingTests {
     private let folder: TemporaryFolder
 
     init() throws {

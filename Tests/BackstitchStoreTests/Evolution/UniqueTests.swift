@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import BackstitchSync
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -19,7 +20,7 @@ enum UniqueStrict {
     }
 }
 
-@Suite struct UniqueTests {
+@Suite(.budgeted) struct UniqueTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

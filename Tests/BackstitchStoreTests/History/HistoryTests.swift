@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct HistoryTests {
+@Suite(.budgeted) struct HistoryTests {
     let store: Store
     let clock = ManualClock()
 

@@ -2,11 +2,12 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct PastReadTests {
+@Suite(.budgeted) struct PastReadTests {
     /// A store whose log ends with an operation, and whose tables follow from that.
     private func truncated(_ store: Store, at sequence: UInt64) async throws -> Store {
         let copy = try Store.inMemory(schema: .all)

@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
 import BackstitchSync
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct UndoTests {
+@Suite(.budgeted) struct UndoTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

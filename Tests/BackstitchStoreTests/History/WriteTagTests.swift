@@ -1,11 +1,12 @@
 import Backstitch
 import BackstitchCore
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// The context of a write.
-@Suite struct WriteTagTests {
+@Suite(.budgeted) struct WriteTagTests {
     let store: Store
 
     init() throws { store = try Store.inMemory(schema: .all) }

@@ -1,12 +1,13 @@
 import Backstitch
 import BackstitchCore
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// Views beside compaction, which takes operations out of the log.
-@Suite struct CompactionProjectionTests {
+@Suite(.budgeted) struct CompactionProjectionTests {
     private func edit(_ store: Store, _ writes: Range<Int>) async throws {
         for write in writes {
             try await store.write { transaction in

@@ -1,10 +1,11 @@
 import Foundation
+import TestBudget
 import Testing
 
 @testable import BackstitchCore
 @testable import BackstitchStore
 
-@Suite struct ExactSumTests {
+@Suite(.budgeted) struct ExactSumTests {
     private static let special: [Double] = [
         0, -0.0, 1, -1, 0.1, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, .leastNormalMagnitude,
         .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .ulpOfOne, 1 / 3, 1e300, -1e-300,

@@ -3,11 +3,12 @@ import BackstitchCore
 import BackstitchSync
 import Foundation
 import Threading
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
-@Suite struct InlineProjectionTests {
+@Suite(.budgeted) struct InlineProjectionTests {
     @Test func `a view is ready in a new store and has what each write saved`() async throws {
         let mirror = Mirror()
         let store = try Store.projecting(mirror)

@@ -3,13 +3,14 @@ import BackstitchCore
 import BackstitchViews
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 import Threading
 
 @testable import BackstitchStore
 
 /// Views that are kept up in the transaction of a write, after programs without them wrote.
-@Suite struct MissedOperationsTests {
+@Suite(.budgeted) struct MissedOperationsTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder(inMemory: true) }

@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchViews
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
@@ -19,7 +20,7 @@ import Testing
     var name: String
 }
 
-@Suite struct TextIndexTests {
+@Suite(.budgeted) struct TextIndexTests {
     private let index = TextIndex(
         "search", TextSource(Article.self, \.title, \.body), TextSource(Author.self, \.name))
 

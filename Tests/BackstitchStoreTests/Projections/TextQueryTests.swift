@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 @testable import BackstitchViews
 
-@Suite struct TextQueryTests {
+@Suite(.budgeted) struct TextQueryTests {
     private static let index = TextIndex(
         "search", TextSource(Article.self, \.title, \.body, weights: [3]))
 

@@ -2,12 +2,13 @@ import Backstitch
 import BackstitchCore
 import Foundation
 import LMDB
+import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 /// The ordered map of a view.
-@Suite struct ViewTests {
+@Suite(.budgeted) struct ViewTests {
     /// A view and one on either side of it, so that what leaks is seen.
     private func withView<Result: Sendable>(
         _ body: @escaping @Sendable (ViewEntries, ViewEntries) throws -> Result

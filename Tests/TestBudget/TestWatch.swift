@@ -1,0 +1,136 @@
+import Foundation
+import Glibc
+import Testing
+import Threading
+
+/// Watches over the tests that run: takes the peaks of what they use, and ends a run that hangs.
+///
+/// At the end of the process it prints the peaks and the tests that did most. A process that used more
+/// than ``ResourceUse/limit`` ends with 1.
+final class TestWatch: Sendable {
+    static let shared = TestWatch()
+
+    /// How many looks, a second's rest apart, a test may do no work. Rests are counted and no clock is
+    /// read, so that a machine that stood still takes nothing away.
+    private static let idleLooksMax = 600
+    /// How many looks at what is used come between two looks at the work.
+    private static let looksPerSecond = 3
+
+    struct Run: Hashable, Sendable {
+        fileprivate let number: Int
+    }
+
+    private struct Progress {
+        let name: String
+        let work: WorkMeter
+        var lastCount = -1
+        var idleLooks = 0
+        var looks = 0
+    }
+
+    private struct Done {
+        let name: String
+        let jobs: Int
+        let seconds: Int
+    }
+
+    private struct State {
+        var last = 0
+        var running: [Int: Progress] = [:]
+        var done: [Done] = []
+        var peak = ResourceUse()
+        /// The processes and the tests that ran when they used most of what was more than they may.
+        var suspects: [String] = []
+        var suspectedUse = ResourceUse()
+        /// What the process had mapped before the first test.
+        var mappedBefore = 0
+    }
+
+    private let state = Locked(State())
+
+    private init() {
+        let before = ResourceUse.sum(ResourceUse.ofProcess(getpid()))
+        state.withLock { $0.mappedBefore = before.mapped }
+        SystemThread.detach { self.watch() }
+        atexit { TestWatch.shared.report() }
+    }
+
+    func begin(_ test: Test, _ work: WorkMeter) -> Run {
+        let file = test.sourceLocation.fileID
+        return state.withLock { state in
+            state.last += 1
+            state.running[state.last] = Progress(
+                name: "\(file): \(test.displayName ?? test.name)", work: work)
+            return Run(number: state.last)
+        }
+    }
+
+    func end(_ run: Run) {
+        state.withLock { state in
+            guard let ended = state.running.removeValue(forKey: run.number) else { return }
+            state.done.append(
+                Done(
+                    name: ended.name, jobs: ended.work.count,
+                    seconds: ended.looks / Self.looksPerSecond))
+        }
+    }
+
+    private func watch() {
+        var looks = 0
+        while true {
+            usleep(useconds_t(1_000_000 / Self.looksPerSecond))
+            let processes = ResourceUse.ofProcess(getpid())
+            var use = ResourceUse.sum(processes)
+            looks += 1
+            let hung = state.withLock { state -> [String] in
+                // A sanitizer maps more than all tests may, in each process: then it is not counted.
+                let isSanitized = state.mappedBefore > ResourceUse.limit.mapped
+                use.mapped = isSanitized ? 0 : max(0, use.mapped - state.mappedBefore)
+                state.peak = state.peak.peak(use)
+                if !use.isWithin(.limit), !use.isWithin(state.suspectedUse) {
+                    state.suspectedUse = use
+                    state.suspects =
+                        processes.map { "\($0.name): \($0.use.text)" }
+                        + state.running.values.map(\.name)
+                }
+                for number in state.running.keys { state.running[number]?.looks += 1 }
+                guard looks % Self.looksPerSecond == 0 else { return [] }
+                return state.running.keys.compactMap { Self.hung(&state.running[$0]) }
+            }
+            guard !hung.isEmpty else { continue }
+            for name in hung { print("hung: \(name)") }
+            print("These tests did no work while the watch looked \(Self.idleLooksMax) times.")
+            fflush(nil)
+            abort()
+        }
+    }
+
+    /// The name of a test that has done nothing for too long.
+    private static func hung(_ progress: inout Progress?) -> String? {
+        guard var now = progress else { return nil }
+        now.idleLooks = now.lastCount == now.work.count ? now.idleLooks + 1 : 0
+        now.lastCount = now.work.count
+        progress = now
+        return now.idleLooks >= idleLooksMax ? now.name : nil
+    }
+
+    private func report() {
+        let (peak, done, suspects) = state.withLock { ($0.peak, $0.done, $0.suspects) }
+        print("The tests that did most work:")
+        for test in done.sorted(by: { $0.jobs > $1.jobs }).prefix(20) {
+            print("  \(test.jobs) jobs of serial threads: \(test.name)")
+        }
+        print("The tests that took longest:")
+        for test in done.sorted(by: { $0.seconds > $1.seconds }).prefix(20) {
+            print("  \(test.seconds) s: \(test.name)")
+        }
+        print("Peaks: \(peak.text).")
+        guard !peak.isWithin(.limit) else { return }
+        print("These processes and tests ran when it was too much:")
+        for name in suspects { print("  \(name)") }
+        print(
+            "The tests use more than they may. Give their suites more places: .budgeted(places:).")
+        fflush(nil)
+        _exit(1)
+    }
+}
