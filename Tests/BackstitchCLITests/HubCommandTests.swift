@@ -161,7 +161,7 @@ import Testing
 
     /// One address has more connections than the hub may have files open. Without descriptors a process
     /// can't even look at its own threads, and ends.
-    @Test(.budgeted(places: 6))
+    @Test(.budgeted(places: 8))
     func `a hub that may open few files is not stopped by many connections`() throws {
         let hub = try KillableHub(
             folder: fixture.root + "/hub",

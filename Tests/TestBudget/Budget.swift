@@ -8,7 +8,7 @@ import Threading
 /// not depend on the machine, and a test never asks for more while it has some: so none waits for ever.
 package struct Budget: SuiteTrait, TestTrait, TestScoping {
     /// The places of all tests together.
-    package static let placesMax = 6
+    package static let placesMax = 8
     private static let places = Places(placesMax)
 
     package let isRecursive = true

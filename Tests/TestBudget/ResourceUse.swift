@@ -11,7 +11,7 @@ struct ResourceUse: Equatable, Sendable {
     /// In bytes.
     var resident = 0
 
-    /// The most that a run of the tests may use at any time, whatever the machine.
+    /// The most that the process of the tests may use at any time, whatever the machine.
     static let limit = ResourceUse(
         processes: .max, threads: 300, descriptors: 600, mapped: 4 << 40, resident: 3 << 30)
 
@@ -38,6 +38,7 @@ struct ResourceUse: Equatable, Sendable {
 extension ResourceUse {
     /// A process, and what it uses.
     struct OfProcess: Sendable {
+        let number: pid_t
         let name: String
         let parent: pid_t
         var use: ResourceUse
@@ -53,6 +54,7 @@ extension ResourceUse {
                 Int(String(decoding: $0, as: UTF8.self)) ?? 0
             }
             guard fields.count > 21 else { return nil }
+            number = process
             name = String(decoding: data[(open + 1)..<close], as: UTF8.self)
             parent = pid_t(fields[1])
             use = ResourceUse(

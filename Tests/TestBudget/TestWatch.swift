@@ -39,6 +39,8 @@ final class TestWatch: Sendable {
         var running: [Int: Progress] = [:]
         var done: [Done] = []
         var peak = ResourceUse()
+        /// The peak with the processes that tests started, which may differ from moment to moment.
+        var peakOfAll = ResourceUse()
         /// The processes and the tests that ran when they used most of what was more than they may.
         var suspects: [String] = []
         var suspectedUse = ResourceUse()
@@ -80,13 +82,14 @@ final class TestWatch: Sendable {
         while true {
             usleep(useconds_t(1_000_000 / Self.looksPerSecond))
             let processes = ResourceUse.ofProcess(getpid())
-            var use = ResourceUse.sum(processes)
+            var use = ResourceUse.sum(processes.filter { $0.number == getpid() })
             looks += 1
             let hung = state.withLock { state -> [String] in
                 // A sanitizer maps more than all tests may, in each process: then it is not counted.
                 let isSanitized = state.mappedBefore > ResourceUse.limit.mapped
                 use.mapped = isSanitized ? 0 : max(0, use.mapped - state.mappedBefore)
                 state.peak = state.peak.peak(use)
+                state.peakOfAll = state.peakOfAll.peak(ResourceUse.sum(processes))
                 if !use.isWithin(.limit), !use.isWithin(state.suspectedUse) {
                     state.suspectedUse = use
                     state.suspects =
@@ -115,7 +118,9 @@ final class TestWatch: Sendable {
     }
 
     private func report() {
-        let (peak, done, suspects) = state.withLock { ($0.peak, $0.done, $0.suspects) }
+        let (peak, peakOfAll, done, suspects) = state.withLock {
+            ($0.peak, $0.peakOfAll, $0.done, $0.suspects)
+        }
         print("The tests that did most work:")
         for test in done.sorted(by: { $0.jobs > $1.jobs }).prefix(20) {
             print("  \(test.jobs) jobs of serial threads: \(test.name)")
@@ -125,6 +130,7 @@ final class TestWatch: Sendable {
             print("  \(test.seconds) s: \(test.name)")
         }
         print("Peaks: \(peak.text).")
+        print("Peaks with all that the tests started: \(peakOfAll.text).")
         guard !peak.isWithin(.limit) else { return }
         print("These processes and tests ran when it was too much:")
         for name in suspects { print("  \(name)") }

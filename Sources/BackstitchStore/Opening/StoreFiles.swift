@@ -103,7 +103,14 @@ struct StoreFiles {
     private func migrate() throws {
         var reading = options
         reading.isReadOnly = true
-        let environment = try Environment.open(at: directory, options: reading)
+        let environment: Environment
+        do throws(LMDBError) {
+            environment = try Environment.open(at: directory, options: reading)
+        } catch {
+            // A store of this process has migrated it, and has it open.
+            guard error.code == .differentOptions else { throw error }
+            return
+        }
         let databases = try Databases(environment)
         let found = Result { try environment.read { try Catalog.stored($0.access, databases) } }
         environment.close()
