@@ -248,8 +248,9 @@ let package = Package(
         .testTarget(
             name: "BackstitchTests",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchTesting", "BackstitchViews",
-                "CloudKitRecordService", "TestBudget", "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchHubCore", "BackstitchSync",
+                "BackstitchTesting", "BackstitchViews", "CloudKitRecordService", "TestBudget",
+                "Threading",
             ]),
         .testTarget(
             name: "BackstitchSyncTests",
@@ -263,7 +264,7 @@ let package = Package(
             dependencies: [
                 "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
                 "BackstitchStore", "BackstitchSync", "BackstitchTesting", "BackstitchViews",
-                "CrashStates", "LMDB", "TestBudget", "Threading", "Waiting", "XXHash",
+                "CFaults", "CrashStates", "LMDB", "TestBudget", "Threading", "Waiting", "XXHash",
             ],
             exclude: ["Fixtures"]),
         .testTarget(
@@ -279,18 +280,37 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// BACKSTITCH_TESTS names test targets, with commas between them. Then the package is these and the
-// targets they need, and nothing else is built: for a sanitizer that takes one part of the tests.
+// BACKSTITCH_TESTS names test targets, with commas between them, or only files of one, as in
+// "LMDBTests:WriterThreadTests+Fixture". Then the package is these and the targets they need, and
+// nothing else is built: for a sanitizer that takes one part of the tests.
 if let chosen = ProcessInfo.processInfo.environment["BACKSTITCH_TESTS"] {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    func name(_ dependency: Target.Dependency) -> String? {
+        if case .byNameItem(let name, _) = dependency { name } else { nil }
+    }
     var needed: Set<String> = []
     func need(_ name: String) {
         guard let target = targets[name], needed.insert(name).inserted else { return }
         for case .byNameItem(let name, _) in target.dependencies { need(name) }
     }
-    for name in chosen.split(separator: ",") {
-        precondition(targets["\(name)"] != nil, "BACKSTITCH_TESTS: there is no target '\(name)'.")
-        need("\(name)")
+    for part in chosen.split(separator: ",").map({ $0.split(separator: ":") }) {
+        guard let target = targets[String(part[0])] else {
+            fatalError("BACKSTITCH_TESTS: there is no target '\(part[0])'.")
+        }
+        if part.count > 1 {
+            let files = part[1].split(separator: "+").map { $0 + ".swift" }
+            let folder = Context.packageDirectory + "/Tests/\(target.name)/"
+            let imported = Set(
+                files.flatMap { file in
+                    let text = (try? String(contentsOfFile: folder + file, encoding: .utf8)) ?? ""
+                    return text.split(separator: "\n").filter { $0.contains("import ") }
+                        .compactMap { $0.split(separator: " ").last.map(String.init) }
+                })
+            target.sources = files.map(String.init)
+            target.exclude = []
+            target.dependencies.removeAll { !imported.contains(name($0) ?? "") }
+        }
+        need(target.name)
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products = []

@@ -37,7 +37,12 @@ let package = Package(
                 .product(name: "CloudKitRecordService", package: "backstitch"),
             ]),
         .testTarget(
-            name: "BenchmarkKitTests", dependencies: ["BenchmarkKit", "PeerInterface"]),
+            name: "BenchmarkKitTests",
+            dependencies: [
+                "BenchmarkKit", "PeerInterface",
+                // So that one build makes the command too.
+                .product(name: "backstitch", package: "backstitch"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

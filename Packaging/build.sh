@@ -41,7 +41,7 @@ trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/backstitch"
 cd "$tree/backstitch"
 cp -r "$root/Packaging/debian" debian
-cp "$root"/Packaging/{hub.conf,nginx.conf,prometheus.yml,alerts.yml} .
+cp "$root"/Packaging/{hub.conf,credentials.conf,nginx.conf,prometheus.yml,alerts.yml} .
 install -m 0755 "$root/Packaging/backup.sh" backup
 install -m 0755 "$binary" backstitch
 strip --strip-unneeded --remove-section=.comment backstitch

@@ -22,6 +22,17 @@ if have systemd-analyze "the unit"; then
     for unit in backstitch-hub backstitch-hub-backup; do
         systemd-analyze security --offline=true --threshold=15 --no-pager "$scratch/$unit.service" | tail -n 1
     done
+    # Without it all reads would be as urgent as writes, and nobody would notice.
+    grep -qx 'SystemCallFilter=setpriority' debian/backstitch-hub.service
+    # Both units read the place of the credentials: what is written there counts for both.
+    place=$scratch/root/$(sed -n 's/^credentials.conf //p' debian/backstitch-hub.install)
+    mkdir -p "$place" "$scratch/root/usr/lib/systemd/system"
+    cp "$scratch"/*.service "$scratch/root/usr/lib/systemd/system"
+    printf '[Service]\nUMask=0000\n' >"$place/credentials.conf"
+    for unit in backstitch-hub backstitch-hub-backup; do
+        systemd-analyze --root="$scratch/root" security --offline=true --no-pager "$unit.service" |
+            grep 'UMask=.*world-writable' >/dev/null || { echo "$unit has no credentials." >&2; exit 1; }
+    done
     systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' debian/backstitch-hub.backstitch-hub-backup.timer)" \
         >/dev/null
 fi

@@ -176,6 +176,7 @@ for unit in backstitch-hub-backup.service backstitch-hub-backup.timer; do
 done
 grep -qxF "ExecStart=/usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /var/lib/backstitch/backups 7" \
     "$root/lib/systemd/system/backstitch-hub-backup.service" || fail "the unit's command is another one"
+[ -f "$root/etc/systemd/system/backstitch-.service.d/credentials.conf" ] || fail "the units have no credentials"
 as_hub /usr/lib/backstitch-hub/backup /etc/backstitch/hub.conf /var/lib/backstitch/backups 7
 [ "$(inside find /var/lib/backstitch/backups -maxdepth 1 -name '2*Z' | wc -l)" = 1 ] || fail "there is no backup"
 # What a device sends after it, the backup lacks.

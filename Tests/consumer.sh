@@ -56,6 +56,14 @@ for attribute in Employee.entitySchema.attributes {
 }
 let _: ToMany<Employee> = engines.employees
 precondition(ada.id < Employee.ID())
+
+// The bytes of an export need no `unsafe`.
+func lines(of store: Store) throws -> [UInt8] {
+    var lines: [UInt8] = []
+    try store.export { part in lines += part }
+    try store.exportOutbox { part in lines += part }
+    return lines
+}
 SOURCE
 
 expected="Person.name: string

@@ -3,8 +3,9 @@
 # (liblmdb for the store, libmicrohttpd, libcurl, libcrypto and zlib for the hub and its client, libpq for hubs that share a
 # database), what the toolchain itself needs, and a few tools. It ends at once if nothing is missing.
 #
-# With --browser also a browser and what drives it, with --bucket a stand-in for Amazon S3. With --all also what the longer checks need: a
-# PostgreSQL server, tools that make and check packages, and that look at figures, and both of these.
+# With --browser also a browser and what drives it, with --bucket a stand-in for Amazon S3, with --api a program that makes requests of
+# a description. With --all also what the longer checks need: a PostgreSQL server, tools that make and check packages, and that look at
+# figures, and all of these.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../.build/python
@@ -44,13 +45,13 @@ tool python3 python3
 tool openssl openssl
 case "$more" in
 '') ;;
---all | --browser | --bucket)
+--all | --browser | --bucket | --api)
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
     # pip asks over TLS.
     [ -f /etc/ssl/certs/ca-certificates.crt ] || missing="$missing ca-certificates"
     ;;
 *)
-    echo "There is no option '$more'. Give --browser, --bucket, --all, or none." >&2
+    echo "There is no option '$more'. Give --browser, --bucket, --api, --all, or none." >&2
     exit 2
     ;;
 esac
@@ -93,3 +94,4 @@ packages() {
 }
 if [ "$more" = --all ] || [ "$more" = --browser ]; then packages selenium browser; fi
 if [ "$more" = --all ] || [ "$more" = --bucket ]; then packages moto bucket; fi
+if [ "$more" = --all ] || [ "$more" = --api ]; then packages schemathesis api; fi

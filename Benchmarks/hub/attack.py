@@ -14,11 +14,20 @@ What has to hold: the 99th percentile of the health check is under 250 ms and th
 save is refused, the anonymous memory of the hub stays under 512 MB, and it has ended within 25 s.
 
     attack.py --backstitch PROGRAM [--seconds N] [--attackers N] [--records N] [--json]
+    attack.py --crowd --backstitch PROGRAM [--postgresql] [--seconds N] [--records N] [--json]
+
+With --crowd many come who each ask for what they may: 30 addresses try passwords all the time, a user sends 12 files at a
+time to a disk that takes 30 ms longer for each sync (a library that is built with cc and preloaded), and 100 addresses wait for
+a sorted query each. Meanwhile a user who is signed in looks up and queries records of the user's own, at least 1,000 and 200 times. What has to
+hold: the 99th percentile of a look-up is at most 250 ms and that of a query 1 s, and the user is not refused once. --postgresql has the
+records in a database of a server of its own, in a temporary folder.
 
 Exit codes: 0 all of it holds, 1 something does not.
 """
 
 import argparse
+import collections
+import hashlib
 import http.client
 import json
 import multiprocessing
@@ -29,11 +38,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 
+import scale
+
 BOUNDS = {"healthMilliseconds": 250, "saveMilliseconds": 1_000, "rssAnonMB": 512, "stopSeconds": 25}
 PATIENCE = 15
+CROWD_BOUNDS = {"lookupMilliseconds": 250, "queryMilliseconds": 1_000}
+LOOKUPS, QUERIES = 1_000, 200
+TRIERS, SENDERS, ASKERS = 30, 12, 100
+SYNC_MILLISECONDS = 30
 
 
 class Client:
@@ -57,6 +73,7 @@ class Client:
         try:
             self.http.request(method, target, body, headers)
             reply = self.http.getresponse()
+            self.headers = reply.headers
             return reply.status, reply.read()
         except OSError:
             self.close()
@@ -366,14 +383,284 @@ def percentile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else None
 
 
+# The crowd.
+
+SLOW_SYNC = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// Syncs of files below a folder 'assets' take longer.
+static void wait_for(int file) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return;
+    path[length] = 0;
+    if (strstr(path, "/assets")) usleep(1000 * atoi(getenv("SLOW_SYNC_MILLISECONDS")));
+}
+int fsync(int f) { wait_for(f); return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(f); }
+int fdatasync(int f) { wait_for(f); return ((int (*)(int))dlsym(RTLD_NEXT, "fdatasync"))(f); }
+"""
+
+
+def slow_syncs(folder):
+    """The environment in which a program's syncs of files take longer."""
+    library = folder + "/slow.so"
+    with open(folder + "/slow.c", "w") as file:
+        file.write(SLOW_SYNC)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, folder + "/slow.c", "-ldl"], check=True)
+    return dict(os.environ, LD_PRELOAD=library, SLOW_SYNC_MILLISECONDS=str(SYNC_MILLISECONDS))
+
+
+PASSWORD = "nobody guesses this one"
+
+
+def open_sign_in(program, place, users, folder, page):
+    """Gives the API token a page where people sign in, and users a password."""
+    def command(*words):
+        done = subprocess.run([program, "hub", *words, *place], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(words[:2])}: {done.stdout}{done.stderr}")
+        return done.stdout
+    token = json.loads(command("tokens", "list", "--json"))["tokens"][0]["id"]
+    command("tokens", "change", "--id", token, *page)
+    with open(folder + "/password", "w") as file:
+        file.write(PASSWORD)
+    for user in users:
+        command("users", "password", "--user", user["name"], "--password-file", folder + "/password")
+
+
+def sign_in(client, document, name, password):
+    """Sends the form of the sign-in page; status and headers."""
+    page = "/signin/" + hashlib.sha256(document["apiToken"].encode()).hexdigest()
+    headers = {"Origin": document["url"], "Content-Type": "application/x-www-form-urlencoded"}
+    form = urllib.parse.urlencode({"by": "password", "name": name, "password": password})
+    return client.request("POST", page, form, headers)
+
+
+def try_passwords(document, number, counts):
+    client = Client(document, f"127.0.0.{2 + number}")
+    tries = 0
+    while True:
+        tries += 1
+        # Names that are there and names that are not; each may fail 20 times an hour.
+        name = document["users"][0]["name"] if tries % 50 == 1 else f"n{number}-{tries}"
+        status = counted(counts, lambda: sign_in(client, document, name, f"word {tries}")[0])
+        if status != 401:
+            time.sleep(0.2)
+
+
+def ask_sorted(document, number, counts):
+    client = Client(document, f"127.0.1.{1 + number}")
+    body = {**query(sortBy=[{"fieldName": "s", "ascending": True}]), "resultsLimit": 1}
+    while True:
+        status = counted(counts, lambda: client.call("public", "records/query", body)[0])
+        if status != 200:
+            time.sleep(0.2)
+
+
+def send_file(client, name, content):
+    """Asks for an address, sends a file there, and has a record hold it; the status that is not 200, if one is."""
+    zone = {"zoneID": {"zoneName": "z"}}
+    places = {"tokens": [{"recordName": name, "fieldName": "f"}], **zone}
+    status, reply = client.call("private", "assets/upload", places)
+    if status != 200:
+        return status
+    start = time.monotonic()
+    status, reply = client.request(
+        "POST", urllib.parse.urlsplit(json.loads(reply)["tokens"][0]["url"]).path, content)
+    if status != 200:
+        return status
+    send_file.seconds = time.monotonic() - start
+    file = {"f": {"value": json.loads(reply)["singleFile"], "type": "ASSETID"}}
+    return client.call("private", "records/modify", {"operations": [operation(name, file)], **zone})[0]
+
+
+def send_files(document, number, counts):
+    client = Client(document, "127.0.2.1", document["users"][1])
+    chance = random.Random(number)
+    while True:
+        if counted(counts, lambda: send_file(client, f"file-{number}", chance.randbytes(20_000))) != 200:
+            time.sleep(0.2)
+
+
+def counted(counts, request):
+    try:
+        status = request()
+    except OSError:
+        status = 0
+    counts[status] += 1
+    return status
+
+
+def crowd(document, kinds, results):
+    """Runs threads of each kind, and says now and then how what they asked for was answered."""
+    os.nice(19)
+    counts = [collections.Counter() for _ in kinds]
+    for (work, numbers), count in zip(kinds, counts):
+        for number in numbers:
+            threading.Thread(target=work, args=(document, number, count), daemon=True).start()
+    while True:
+        time.sleep(0.5)
+        for (work, _), count in zip(kinds, counts):
+            results[f"{work.__name__} {os.getpid()}"] = dict(count)
+
+
+def measure_reads(document, call, bodies, samples, until, pause):
+    """A user's reads one after the other, until there are enough and nobody waits for more."""
+    client = Client(document, "127.0.0.202", document["users"][0])
+    number = 0
+    while not until.is_set():
+        start = time.monotonic()
+        try:
+            status, reply = client.call("private", call, bodies[number % len(bodies)])
+            if b"serverErrorCode" in reply or not json.loads(reply)["records"]:
+                status = status if status != 200 else 1
+        except OSError:
+            status = 0
+        samples.append((time.monotonic() - start, status))
+        number += 1
+        time.sleep(pause)
+
+
+def measure_crowd(document, arguments):
+    prepare(document, arguments.records)
+    user = Client(document, "127.0.0.202", document["users"][0])
+    zone = {"zoneID": {"zoneName": "z"}}
+    own = [operation(f"own-{number:03}", {"s": text(f"note {number % 17}")}) for number in range(200)]
+    status, reply = user.call("private", "records/modify", {"operations": own, **zone})
+    assert status == 200 and b"serverErrorCode" not in reply, reply[:300]
+    alone = []
+    sender = Client(document, "127.0.2.1", document["users"][1])
+    for number in range(5):
+        assert send_file(sender, "alone", os.urandom(20_000)) == 200
+        alone.append(send_file.seconds)
+    print("prepared", file=sys.stderr)
+    context = multiprocessing.get_context("fork")
+    manager = context.Manager()
+    results, lookups, queries, until = manager.dict(), manager.list(), manager.list(), manager.Event()
+    pushing = [
+        context.Process(target=crowd, daemon=True, args=(document, kinds, results))
+        for kinds in (
+            [(try_passwords, range(TRIERS)), (send_files, range(SENDERS))],
+            [(ask_sorted, range(0, ASKERS, 2))], [(ask_sorted, range(1, ASKERS, 2))],
+        )
+    ]
+    bodies = [
+        {"records": [{"recordName": f"own-{(start + each) % 200:03}"} for each in range(20)], **zone}
+        for start in range(0, 200, 7)
+    ]
+    asked = [{**query(sortBy=[{"fieldName": "s", "ascending": True}]), **zone}, {**query(), **zone}]
+    measuring = [
+        context.Process(target=measure_reads, args=(document, "records/lookup", bodies, lookups, until, 0.02)),
+        context.Process(target=measure_reads, args=(document, "records/query", asked, queries, until, 0.1)),
+    ]
+    for process in pushing:
+        process.start()
+    time.sleep(3)
+    for process in measuring:
+        process.start()
+    start = time.monotonic()
+    while time.monotonic() < start + 10 * arguments.seconds:
+        time.sleep(0.5)
+        isEnough = len(lookups) >= LOOKUPS and len(queries) >= QUERIES
+        if isEnough and time.monotonic() > start + arguments.seconds:
+            break
+    until.set()
+    for process in measuring:
+        process.join(2 * PATIENCE)
+    seconds = time.monotonic() - start
+    counts = {}
+    for name, count in results.items():
+        counts.setdefault(name.split()[0], collections.Counter()).update(count)
+    for process in pushing:
+        process.terminate()
+        process.join()
+    result = {
+        "storage": "postgresql" if arguments.postgresql else "folder", "seconds": round(seconds),
+        "records": arguments.records, "fileAloneMilliseconds": round(1_000 * percentile(alone, 0.5), 1),
+        "passwords": counts["try_passwords"], "files": counts["send_files"], "sortedQueries": counts["ask_sorted"],
+    }
+    for name, samples in (("lookup", list(lookups)), ("query", list(queries))):
+        times = [seconds for seconds, _ in samples]
+        result |= {
+            f"{name}Count": len(samples), f"{name}Refused": sum(status != 200 for _, status in samples),
+            f"{name}P50Milliseconds": round(1_000 * percentile(times, 0.5), 1),
+            f"{name}P99Milliseconds": round(1_000 * percentile(times, 0.99), 1),
+            f"{name}MaxMilliseconds": round(1_000 * max(times), 1),
+        }
+    result["loadAverage"] = os.getloadavg()[0]
+    # Nothing was shown where the crowd did not press.
+    pressed = (
+        counts["try_passwords"][401] > 0 and counts["send_files"][200] > 0 and counts["ask_sorted"][200] > 0
+        and result["fileAloneMilliseconds"] >= SYNC_MILLISECONDS
+    )
+    result["holds"] = (
+        pressed and result["lookupCount"] >= LOOKUPS and result["queryCount"] >= QUERIES
+        and result["lookupRefused"] == 0 and result["queryRefused"] == 0
+        and result["lookupP99Milliseconds"] <= CROWD_BOUNDS["lookupMilliseconds"]
+        and result["queryP99Milliseconds"] <= CROWD_BOUNDS["queryMilliseconds"]
+    )
+    return result
+
+
+class Place:
+    """Where a hub keeps its data: a folder, or a database of a server of its own, and a folder for files."""
+
+    def __init__(self, program, isDatabase):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = self.temporary.name
+        self.words = ["--data", self.folder + "/hub"]
+        self.database = scale.Database() if isDatabase else None
+        if self.database:
+            os.mkdir(self.folder + "/hub", 0o700)
+            self.words += ["--storage", self.database.address]
+            subprocess.run([program, "hub", "migrate", *self.words], check=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.database:
+            self.database.stop()
+        self.temporary.cleanup()
+
+
+def run_crowd(arguments):
+    with Place(arguments.backstitch, arguments.postgresql) as place:
+        hub = subprocess.Popen(
+            [arguments.backstitch, "hub", *place.words, "--listen", "127.0.0.1:0", "--dev", "--user", "u0", "--user", "u1"],
+            stdout=subprocess.PIPE, env=slow_syncs(place.folder),
+        )
+        try:
+            document = json.loads(hub.stdout.readline())
+            page = ["--origin", "http://localhost:1"]
+            open_sign_in(arguments.backstitch, place.words, document["users"][:1], place.folder, page)
+            return measure_crowd(document, arguments)
+        finally:
+            hub.kill()
+            hub.wait()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--backstitch", required=True)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--attackers", type=int, default=16)
     parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--crowd", action="store_true")
+    parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.postgresql and not arguments.crowd:
+        parser.error("--postgresql goes with --crowd")
+    tell(run_crowd(arguments) if arguments.crowd else run_attack(arguments), arguments)
+
+
+def run_attack(arguments):
     users = [name for number in range(2 + arguments.attackers // 2) for name in ("--user", f"u{number}")]
     with tempfile.TemporaryDirectory() as folder:
         hub = subprocess.Popen(
@@ -382,10 +669,13 @@ def main():
             stdout=subprocess.PIPE,
         )
         try:
-            result = measure(hub, json.loads(hub.stdout.readline()), arguments)
+            return measure(hub, json.loads(hub.stdout.readline()), arguments)
         finally:
             if hub.poll() is None:
                 hub.kill()
+
+
+def tell(result, arguments):
     if arguments.json:
         print(json.dumps(result))
     else:

@@ -116,7 +116,7 @@ public macro Relationship(onDelete rule: AttributeSchema.DeleteRule) =
 )
 @attached(peer)
 public macro Relationship<Target, Reference>(
-    deleteRule rule: AttributeSchema.DeleteRule = .nullify, inverse: KeyPath<Target, Reference>
+    deleteRule rule: AttributeSchema.DeleteRule, inverse: KeyPath<Target, Reference>
 ) = #externalMacro(module: "BackstitchMacros", type: "RelationshipMacro")
 
 /// Computes a to-many property; `@Entity` expands `@Relationship(inverse:)` to it.

@@ -76,7 +76,7 @@ struct Program {
     ) async -> ExitCode {
         do {
             guard let arguments = try Arguments(words, syntax: command.syntax) else {
-                console.output.line(command.help)
+                console.output.line(command.partialHelp(words) ?? command.help)
                 return .success
             }
             let notice = command.interruptionText(arguments).map {

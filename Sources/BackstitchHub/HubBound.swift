@@ -107,14 +107,24 @@ public struct HubBound: Sendable {
             "503 TRY_AGAIN_LATER"),
         HubBound(
             "waitMilliseconds", \.waitMilliseconds,
-            "milliseconds that a read waits for a thread", "503 TRY_AGAIN_LATER"),
-        HubBound(
-            "waitingReads", \.waitingReads, "reads that wait for a thread",
+            "milliseconds that a read, a password or an upload waits for a thread",
             "503 TRY_AGAIN_LATER"),
+        HubBound(
+            "waitingReads", \.waitingReads,
+            "reads that wait for a thread, and a quarter more of users", "503 TRY_AGAIN_LATER"),
         HubBound(
             "waitingReadsPerClient", \.waitingReadsPerClient,
             "reads of a user, or of an address where nobody is signed in, that wait",
             "503 TRY_AGAIN_LATER"),
+        HubBound(
+            "passwordThreads", \.passwordThreads,
+            "threads that hash passwords for the sign-in page", "waits"),
+        HubBound(
+            "waitingPasswords", \.waitingPasswords,
+            "passwords that wait for such a thread, a quarter of them of one address",
+            "503 with the form"),
+        HubBound(
+            "uploadThreads", \.uploadThreads, "threads that wait for the disk of uploads", "waits"),
         HubBound(
             "operationsPerRequest", \.operationsPerRequest,
             "operations, records or other items of a request", "400 LIMIT_EXCEEDED"),
@@ -147,8 +157,12 @@ public struct HubBound: Sendable {
             "cascadedRecords", \.cascadedRecords, "records that a request deletes by references",
             "LIMIT_EXCEEDED for the operation"),
         HubBound(
-            "zonesPerDatabase", \.zonesPerDatabase, "zones, those that were deleted included",
-            "LIMIT_EXCEEDED for the operation"),
+            "zonesPerDatabase", \.zonesPerDatabase,
+            "zones; deleted ones make room, the oldest first", "LIMIT_EXCEEDED for the operation"),
+        HubBound(
+            "runsPerDatabase", \.runsPerDatabase,
+            "starts of hubs that wrote to a database and are remembered",
+            "the oldest is forgotten; a device that has seen no later one sends all its records"),
         HubBound(
             "ledgerBytesPerUser", \.ledgerBytesPerUser,
             "bytes of answers that are kept for a user", "the oldest are forgotten"),

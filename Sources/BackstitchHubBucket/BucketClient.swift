@@ -186,6 +186,7 @@ final class BucketClient: Sendable {
         case .bytes(let bytes): payload = Digest.sha256(bytes).hexadecimal
         case .file(_, _, _, let sha256): payload = sha256
         }
+        let start = clock.steadyMilliseconds()
         var attempt = 0
         while true {
             attempt += 1
@@ -226,6 +227,7 @@ final class BucketClient: Sendable {
             }
             metrics.count(operation, failure.kind.rawValue)
             guard failure.isWorthRetrying, attempt < bucket.patience.attempts,
+                clock.steadyMilliseconds() - start < bucket.patience.attemptsMilliseconds,
                 wait(after: attempt, failure)
             else { throw failure }
         }

@@ -22,15 +22,18 @@ final class BucketFiles: HubFiles {
         var limits = configuration.limits
         limits.readThreads = Self.threads
         objects = HubObjects(
-            limits, .system, families: { client.metrics.families }, endRequests: client.end)
+            limits, .system, clock: configuration.clock,
+            families: { client.metrics.families }, endRequests: client.end)
     }
 
     func beginServing() throws { try folder.beginServing() }
 
+    func removeOldUploads() { folder.removeOldUploads() }
+
     func endServing() { folder.endServing() }
 
     /// That of the folder: uploads go there first. The bucket may be away, and records go on.
-    var space: FileSpace { folder.space }
+    func tryWriting() -> FileSpace { folder.tryWriting() }
 
     // MARK: Files
 
@@ -75,6 +78,12 @@ final class BucketFiles: HubFiles {
     func append(_ part: [UInt8], to path: String, at offset: Int) throws {
         try folder.append(part, to: path, at: offset)
     }
+
+    func take(_ path: String, byteCount: Int, to place: String) throws -> Bool {
+        try folder.take(path, byteCount: byteCount, to: place)
+    }
+
+    func putBack(_ place: String, to path: String) { folder.putBack(place, to: path) }
 
     func digest(ofUploadAt path: String) throws -> [UInt8] { try folder.digest(ofUploadAt: path) }
 

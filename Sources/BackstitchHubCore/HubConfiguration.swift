@@ -20,6 +20,12 @@ public struct HubClock: Sendable {
         self.secret = secret
         self.steadyMilliseconds = steadyMilliseconds
     }
+
+    /// The number of a new run; see ``HubWriting/run``.
+    package func newRun() -> UInt64 {
+        let number = secret(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return max(1, number)
+    }
 }
 
 /// How a hub works.
@@ -34,6 +40,9 @@ public struct HubConfiguration: Sendable {
     /// The header in which a trusted proxy names the user whom it has signed in, by the name that the
     /// operator knows the user by; nil if no proxy does. From elsewhere it is ignored.
     public var signInHeader: String?
+    /// Whether the hub tells a client that it does not have the client's container. If not, it answers as to
+    /// wrong credentials. Then strangers can't find out the names of containers.
+    package var namesUnknownContainers = false
     /// Receives a line of JSON for each failure of the hub itself, without credentials and data.
     public var log: @Sendable (_ line: String) -> Void = { _ in }
 

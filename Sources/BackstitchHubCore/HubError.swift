@@ -1,4 +1,5 @@
 public import BackstitchCore
+import Foundation
 
 /// Why a hub did not do what the program that runs it asked for. What clients are answered is an error
 /// of the protocol.

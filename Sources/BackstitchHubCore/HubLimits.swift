@@ -63,10 +63,16 @@ public struct HubLimits: Hashable, Sendable {
     public var waitMilliseconds = 10_000
     /// How long a request may wait for its turn to write, in milliseconds.
     public var requestMilliseconds = 30_000
-    /// The most requests that wait for a thread.
+    /// The most requests that wait for a thread, and a quarter more of those that are signed in.
     public var waitingReads = 4_096
     /// The most of them of one user, or of one address without a signed-in user.
     public var waitingReadsPerClient = 256
+    /// The threads that hash passwords of the sign-in page; each takes a processor and 32 MiB meanwhile.
+    public var passwordThreads = 1
+    /// The most passwords that wait for one of these threads, a quarter of them of one address.
+    public var waitingPasswords = 64
+    /// The threads that wait until the disk has what was uploaded.
+    public var uploadThreads = 4
     /// The most requests of one user that are under way.
     public var requestsPerUser = 64
 
@@ -107,8 +113,12 @@ public struct HubLimits: Hashable, Sendable {
     public var modifiedBytes = 16 << 20
     /// The most references with an action that a request writes; one record always fits.
     public var linksPerRequest = 20_000
-    /// The most zones of a database, with those that were deleted, which devices have to be told of.
+    /// The most zones of a database. Zones that were deleted are remembered as long as there is room for
+    /// them, so that devices are told of them.
     public var zonesPerDatabase = 2_000
+    /// The most runs of hubs that a database remembers, each of which begins when a hub is opened. Those are
+    /// forgotten first that wrote longest ago.
+    public var runsPerDatabase = 4_096
     /// How many changes of a zone a tombstone is kept for.
     public var tombstoneChanges: UInt64 = 1_000_000
     /// The most bytes of answers that are kept for a user in case that requests come again; the

@@ -42,7 +42,8 @@ final class HubMetrics: Sendable {
 
     /// What was counted.
     func families(
-        waitingCouriers: Int, storageMisses: Int, storageRoundTrips: Int
+        waitingCouriers: Int, waiting: (passwords: Int, uploads: Int), storageMisses: Int,
+        storageRoundTrips: Int
     ) -> [MetricFamily] {
         let state = state.withLock { $0 }
         var requests = MetricFamily(
@@ -55,6 +56,9 @@ final class HubMetrics: Sendable {
         }
         func counter(_ name: String, _ help: String, _ value: Int) -> MetricFamily {
             MetricFamily(.counter, "backstitch_hub_" + name, help, value)
+        }
+        func gauge(_ name: String, _ help: String, _ value: Int) -> MetricFamily {
+            MetricFamily(.gauge, "backstitch_hub_" + name, help, value)
         }
         return [
             requests,
@@ -73,9 +77,9 @@ final class HubMetrics: Sendable {
                 storageMisses),
             counter(
                 "storage_round_trips_total", "Round trips to a database.", storageRoundTrips),
-            MetricFamily(
-                .gauge, "backstitch_hub_couriers_waiting", "Long polls that wait.",
-                waitingCouriers),
+            gauge("couriers_waiting", "Long polls that wait.", waitingCouriers),
+            gauge("passwords_waiting", "Passwords that wait for a thread.", waiting.passwords),
+            gauge("uploads_waiting", "Uploads that wait for a thread.", waiting.uploads),
         ]
     }
 }

@@ -18,11 +18,11 @@ extension Hub {
         in store: HubFileStore? = nil,
         configuration: HubConfiguration = HubConfiguration()
     ) async throws {
-        guard !Hub.isHub(at: folder) else {
+        guard !HubFolder(folder).hasData else {
             throw HubError(
                 .invalid,
-                "The folder '\(folder)' has a hub's records itself. Give another one for the files of "
-                    + "the hubs that share a database.")
+                "The folder '\(folder)' has a data.mdb with the records of a hub or a store. Give "
+                    + "another one for the files of the hubs that share a database.")
         }
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true,
@@ -56,7 +56,7 @@ extension PostgreSQLAddress {
     ) throws -> HubDiagnosis {
         let storage = try PostgreSQLHubStorage(self, clock: .system, limits: HubLimits())
         defer { storage.close() }
-        let files = try store.files(over: FolderFiles(folder: folder + "/assets"))
+        let files = try store.files(over: .existing(in: folder))
         var diagnosis = try HubDiagnosis(of: storage, files)
         if readsFiles { try diagnosis.readFiles(of: storage, files) }
         return diagnosis

@@ -1,4 +1,5 @@
 public import BackstitchCore
+import Foundation
 package import LMDB
 
 /// An error of a store.
@@ -71,8 +72,8 @@ public struct StoreError: BackstitchError {
         /// A write was begun inside a write or a read, or a read inside a write.
         public static let nestedWrite = Code("nestedWrite")
         /// The disk is full, or the store has its largest size. With durability `full`, a reserve
-        /// of a megabyte remains for compactions and writes that only delete; other writes fail
-        /// until the disk has that much free again.
+        /// of half a megabyte or more remains for compactions and writes that only delete, once small
+        /// writes have made the journal; other writes fail until the disk has a megabyte free again.
         public static let full = Code("full")
         /// The content of a file is not on this device; only the service may have it.
         public static let notHere = Code("notHere")

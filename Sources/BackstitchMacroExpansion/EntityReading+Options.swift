@@ -224,7 +224,7 @@ extension AttributeDeclaration {
 
 extension String {
     /// Whether the service allows the name, as CloudKit's reference says of field names.
-    fileprivate var isServiceName: Bool {
+    var isServiceName: Bool {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         func isLetter(_ byte: UInt8) -> Bool { letters.contains(byte | 0x20) }

@@ -67,6 +67,7 @@ struct EntityReading {
         guard let name, !name.isEmpty else {
             return report(.nameNotLiteral, at: argument)
         }
+        if !name.isServiceName { report(.nameNotAllowed(name), at: argument) }
         entity.name = name
     }
 

@@ -36,7 +36,7 @@ extension Store {
     ///   - directory: The store's folder.
     ///   - configuration: With the clock that the folder of the damaged files is named by: the store's
     ///     path, `.damaged-` and the milliseconds since 1970.
-    ///   - progress: Called now and then, on another thread.
+    ///   - progress: Called now and then, on another thread; from zero again when the new files are verified.
     /// - Throws: `busy` if the store is open; `damaged` if its catalog is lost, so that only a
     ///   backup helps; `invalidTarget` if something is at the path for the damaged files;
     ///   `notAStore`, `newerFormat`, `inaccessible`, `full` or `io`.

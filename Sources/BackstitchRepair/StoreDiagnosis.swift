@@ -43,6 +43,9 @@ public struct StoreDiagnosis: Hashable, Sendable {
     public internal(set) var findings: [Finding] = []
     /// How many findings there are, listed or not.
     public internal(set) var findingCount = 0
+    /// The records that share a value of a unique attribute, a sentence for each value: no damage, and for the program
+    /// to correct. Empty if the files are damaged.
+    public internal(set) var uniqueViolations: [String] = []
     /// The remedy.
     public internal(set) var remedy = Remedy.none
     /// The number of operations that were checked.

@@ -74,6 +74,7 @@ enum StoreExamination {
         for problem in report.problems {
             diagnosis.note(report.isLogDamaged ? .log : .tables, problem)
         }
+        diagnosis.uniqueViolations = report.uniqueViolations
         if report.isLogDamaged { extent.isLogWhole = false }
     }
 

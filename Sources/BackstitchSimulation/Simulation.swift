@@ -14,6 +14,8 @@ import Threading
 ///   report, and none waits; what counts as known to the service was really there. See `LogAccount`;
 /// - all devices, a fresh one too, have the same records as the service, with the fields and types
 ///   that they don't know;
+/// - no record ends on a device that the service had and nobody ended, though the service may lose its last
+///   commits at any moment. A device that had the record sends it again;
 /// - each value on the service was written by a device or another client;
 /// - no feed was read backwards;
 /// - the run ends;
@@ -38,14 +40,14 @@ public struct Simulation: Sendable {
 }
 
 extension SimulationScript {
-    /// Runs it, for as long as each step ends in the time that the options allow.
+    /// Runs it, unless a step hangs or takes more work than any step needs.
     ///
-    /// A run has a number of steps that is given with it, so this bounds all of it. Its whole time says
-    /// less: on a machine that is busy with other work, a run that goes on well takes minutes.
+    /// A run has a number of steps that is given with it, so this bounds all of it. Time says less: on a
+    /// machine that is busy with other work, a good run takes minutes.
     public func run(options: SimulationOptions = SimulationOptions()) async -> SimulationResult {
         let world = SimulationWorld(self, options: options)
-        let wait = options.wait ?? { try await Task.sleep(for: $0) }
-        let running = Task { await world.run() }
+        let work = WorkMeter(within: WorkMeter.current)
+        let running = Task { await WorkMeter.$current.withValue(work) { await world.run() } }
         return await withCheckedContinuation { continuation in
             let waiting = Locked<CheckedContinuation<SimulationResult, Never>?>(continuation)
             let answer = { @Sendable (result: SimulationResult) in
@@ -55,11 +57,8 @@ extension SimulationScript {
                 }
             }
             let watch = Task {
-                var step: Int
-                repeat {
-                    step = await world.step
-                    try await wait(options.patience)
-                } while await world.step != step
+                let reason = try await options.reasonToGiveUp(work) { await world.step }
+                await world.giveUp(reason)
                 running.cancel()
                 // What goes round without end may not notice that; then it is left to itself.
                 try await Task.sleep(for: .seconds(10))
@@ -70,5 +69,49 @@ extension SimulationScript {
                 watch.cancel()
             }
         }
+    }
+}
+
+extension SimulationOptions {
+    /// Looks again and again, with a rest before each look, until there was no work for so many looks in a row.
+    ///
+    /// - Parameters:
+    ///   - work: Counts the work.
+    ///   - looks: How many.
+    ///   - isOver: Whether to look no further, by the work that was counted.
+    /// - Returns: Whether there was no work for so long; false if it is over.
+    /// - Throws: `CancellationError`.
+    func hangs(
+        _ work: WorkMeter, looks: Int, unless isOver: (_ count: Int) async -> Bool = { _ in false }
+    ) async throws -> Bool {
+        let rest = rest ?? { try await Task.sleep(for: .seconds(1)) }
+        var (last, idle) = (work.count, 0)
+        while idle < looks {
+            try await rest()
+            let count = work.count
+            idle = count == last ? idle + 1 : 0
+            last = count
+            if await isOver(count) { return false }
+        }
+        return true
+    }
+
+    /// Waits until a step does no work any more, or has done too much.
+    ///
+    /// - Parameter step: The number of the step that is under way. Each step counts as work.
+    /// - Returns: What is wrong with the step.
+    fileprivate func reasonToGiveUp(
+        _ work: WorkMeter, _ step: () async -> Int
+    ) async throws -> String {
+        var (last, begin) = (await step(), work.count)
+        let isIdle = try await hangs(work, looks: patience) { count in
+            guard count - begin > jobsMax else { return false }
+            let now = await step()
+            defer { (last, begin) = (now, count) }
+            return now == last
+        }
+        return isIdle
+            ? "hung: it did no work while it was looked at \(patience) times"
+            : "had not ended after \(jobsMax) jobs of stores"
     }
 }

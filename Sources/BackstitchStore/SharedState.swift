@@ -29,10 +29,11 @@ final class SharedState: Sendable {
         _ schema: StoreSchema?
     ) {
         self.environment = environment
-        let state = CatalogState(CatalogSnapshot(catalog))
+        let entities = schema.map { Self.named($0) }
+        let state = CatalogState(CatalogSnapshot(catalog, declared: entities ?? [:]))
         self.catalog = state
         feed = ChangeFeed(databases, state)
-        entities = Locked(schema.map { Self.named($0) })
+        self.entities = Locked(entities)
     }
 
     private static func named(_ schema: StoreSchema) -> [String: EntitySchema] {
@@ -52,8 +53,9 @@ final class SharedState: Sendable {
         if let state = states.withLock({ $0[environment.identity]?.state }) {
             guard let schema else { return state }
             guard let known = state.entities.withLock({ $0 }) else {
-                state.catalog.set(CatalogSnapshot(try adopt()))
-                state.entities.withLock { $0 = named(schema) }
+                let entities = named(schema)
+                state.catalog.set(CatalogSnapshot(try adopt(), declared: entities))
+                state.entities.withLock { $0 = entities }
                 return state
             }
             guard known == named(schema) else {

@@ -103,7 +103,7 @@ public final class Store: Sendable {
     /// each gets its own result. If the closure throws, nothing of it is kept.
     ///
     /// **The closure may run more than once** before it counts: when the file has to grow, or when
-    /// another write of the same commit fails. Change nothing outside of it.
+    /// another write of the same commit fails. Change nothing outside of it. It runs in no task: `Task.isCancelled` is false there.
     ///
     /// - Parameters:
     ///   - author: What the operations carry as their author; nil takes the configuration's.

@@ -32,6 +32,13 @@ public struct StoreConfiguration: Sendable {
     /// The most bytes of the operations of one write, with the values before and after: 256 MiB. A
     /// write with more throws `tooLarge` and leaves nothing.
     public var bytesPerWriteMax: Int
+    /// The most bytes of a record that the service takes, without the contents of its files: 1,000,000, as
+    /// CloudKit. A push of a larger record is refused, and the record is parked. A write that makes one is
+    /// told to ``monitor`` as `store.largeRecords`, with the number of records by entity.
+    public var recordBytesMax: Int
+    /// Whether such a write throws `tooLarge` instead and leaves nothing. Writes that stay on this device are
+    /// not looked at.
+    public var refusesLargeRecords: Bool
     /// The most threads that one read takes, its own included, where it looks at thousands of records; nil for
     /// as many as there are processors. All reads of a process share one helper for each further processor;
     /// those that find none free, or only a later state of the store, take one thread. Answers are the same.
@@ -41,6 +48,14 @@ public struct StoreConfiguration: Sendable {
     /// Which operations the log keeps. Commits compact the rest in passing; see
     /// ``Store/compact(_:progress:)``.
     public var retention: RetentionPolicy
+    /// Whether a service may ever get the store's records. With false, ``retention`` and
+    /// ``Store/compact(_:progress:)`` shorten the log as if all operations were synced, a deleted record
+    /// leaves nothing, and engines refuse the store (`invalidConfiguration`).
+    ///
+    /// The store keeps the setting for tools, until it is opened with another one; all programs that open
+    /// it should say the same. Opened with true again, it may be synchronised: all records that it has
+    /// then are pushed. A store that was ever synchronised can't be opened with false (`invalidSchema`).
+    public var syncs: Bool
     /// Views of your own that the store keeps up to date; see ``RecordProjection``.
     public var projections: [any RecordProjection]
     /// Changes of the records that the store gets once, in their order, when it is opened; see
@@ -62,8 +77,10 @@ public struct StoreConfiguration: Sendable {
         durability: StoreConfiguration.Durability = .full, author: String = "",
         bytesMax: Int = 1 << 40,
         operationsPerWriteMax: Int = 100_000, bytesPerWriteMax: Int = 256 << 20,
+        recordBytesMax: Int = 1_000_000, refusesLargeRecords: Bool = false,
         readThreadsMax: Int? = nil,
         allowsNetworkFileSystem: Bool = false, retention: RetentionPolicy = .keepAll,
+        syncs: Bool = true,
         projections: [any RecordProjection] = [], dataMigrations: [DataMigration] = [],
         clock: any StoreClock = SystemClock(),
         monitor: (@Sendable (MonitorEvent) -> Void)? = nil
@@ -73,9 +90,12 @@ public struct StoreConfiguration: Sendable {
         self.bytesMax = bytesMax
         self.operationsPerWriteMax = operationsPerWriteMax
         self.bytesPerWriteMax = bytesPerWriteMax
+        self.recordBytesMax = recordBytesMax
+        self.refusesLargeRecords = refusesLargeRecords
         self.readThreadsMax = readThreadsMax
         self.allowsNetworkFileSystem = allowsNetworkFileSystem
         self.retention = retention
+        self.syncs = syncs
         self.projections = projections
         self.dataMigrations = dataMigrations
         self.clock = clock

@@ -41,6 +41,12 @@ final class StoreWriter: Sendable {
     ///
     /// - Parameter waits: Whether the caller waits for it, and may run it by itself.
     func submit(_ job: WriteJob, waits: Bool = false) {
+        // A forked child lacks the thread that works jobs off, if one did when it was forked.
+        do throws(LMDBError) {
+            try environment.checkProcess()
+        } catch {
+            return job.finish(StoreError.wrap(error))
+        }
         writes.submit(to: environment.writer, waits: waits) {
             $0.add(job)
             return true
@@ -89,16 +95,18 @@ final class StoreWriter: Sendable {
         var takesMissed = true
         let start = configuration.monitor.map { _ in configuration.clock.now }
         var operations = 0
+        var largeRecords: [String: Int] = [:]
         var jobCount = 0
         var failure: (any Error)?
         writes.commit(first, jobsMax: WriteQueue.jobsMax) { jobs in
             var hasTakenMissed = false
             do {
-                let (changes, catalog) = try attempt(
+                let (changes, catalog, large) = try attempt(
                     &jobs, compacts: compacts, takesMissed: takesMissed,
                     hasTakenMissed: &hasTakenMissed)
                 if let catalog { shared.catalog.set(catalog) }
                 operations += changes.reduce(0) { $0 + $1.sequences.count }
+                largeRecords.merge(large) { $0 + $1 }
                 shared.feed.publish(changes)
             } catch  where hasTakenMissed && error.isAboutSpaceOfWrite {
                 throw NoSpaceForViews()
@@ -135,13 +143,17 @@ final class StoreWriter: Sendable {
                 "store.commit", date: configuration.clock.now, since: start,
                 counts: ["operations": operations, "writes": jobCount],
                 error: failure.map { ($0 as? StoreError)?.code.description ?? "thrown" }))
+        guard !largeRecords.isEmpty else { return }
+        configuration.monitor?(
+            MonitorEvent(
+                "store.largeRecords", date: configuration.clock.now, counts: largeRecords))
     }
 
     private func attempt(
         _ jobs: inout CommitAttempt<WriteQueue>, compacts: Bool, takesMissed: Bool,
         hasTakenMissed: inout Bool
-    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?) {
-        let (changes, catalog, compaction) = try environment.write { transaction in
+    ) throws -> (changes: [ChangeSet], catalog: CatalogSnapshot?, largeRecords: [String: Int]) {
+        let (changes, catalog, large, compaction) = try environment.write { transaction in
             jobs.begin()
             // Not the one of the last commit here: another process may have added to it since.
             let catalog = try shared.catalog.current(transaction.access, databases)
@@ -152,6 +164,7 @@ final class StoreWriter: Sendable {
             let log = context.log
             hasTakenMissed = try context.projections.begin(registered, takesMissed: takesMissed)
             var changes: [ChangeSet] = []
+            var large: [String: Int] = [:]
             var othersFree = true
             // Also where the disk is full in the middle.
             defer { if othersFree, log.freesSpace { transaction.mayTakeReserve() } }
@@ -173,14 +186,15 @@ final class StoreWriter: Sendable {
                 var changed = log.changes
                 changed.name(by: log.catalog)
                 changes.append(changed)
+                large.merge(log.largeRecords) { $0 + $1 }
             }
             let compaction = compacts ? try compactInPassing(context) : nil
             try context.finish()
             try fault.withLock(\.next)?()
-            return (changes, log.catalogChanges.isPending ? log.catalog : nil, compaction)
+            return (changes, log.catalogChanges.isPending ? log.catalog : nil, large, compaction)
         }
         if let compaction { compactionInPassing.withLock { $0 = compaction } }
-        return (changes, catalog)
+        return (changes, catalog, large)
     }
 
     private func compactInPassing(_ context: WriteContext) throws -> CompactionInPassing {

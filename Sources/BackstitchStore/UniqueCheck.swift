@@ -85,6 +85,75 @@ package struct UniqueValue {
     }
 }
 
+extension UniqueValue {
+    /// The records that share a value, in groups, as the index has them.
+    ///
+    /// - Parameter limit: About the most groups.
+    /// - Complexity: O(*n*) in the records of the entity; those of one value at a time are held.
+    func groups(limit: Int) throws -> [[RecordKey]] {
+        guard let type = attribute.schema?.type else { return [] }
+        var prefix = ByteBuffer(capacity: 8)
+        TableKey.appendIndexPrefix(TableKey.indexes, table.number, attribute.field, to: &prefix)
+        var groups: [[RecordKey]] = []
+        var value: [UInt8] = []
+        var keys: [RecordKey] = []
+        try unsafe reader.visit(prefix: prefix.bytes) { entry, _ in
+            let rest = unsafe entry.part(prefix.count..<entry.count)
+            guard let count = unsafe OrderedKey.byteCount(of: type, in: rest), count < rest.count,
+                let key = unsafe RecordKey(reading: rest.part(count..<rest.count))
+            else {
+                throw StoreError(
+                    .damaged,
+                    "An index entry can't be read. Run rebuild to make the tables anew.")
+            }
+            // A record without a value shares none.
+            if count == 1 { return true }
+            let bytes = unsafe rest.part(0..<count)
+            if unsafe !bytes.holdsSameBytes(as: value) {
+                groups += try sharing(keys, type)
+                value = unsafe Array(bytes)
+                keys = []
+            }
+            keys.append(key)
+            return groups.count < limit
+        }
+        return try groups + sharing(keys, type)
+    }
+
+    /// Those of some records that share a value with others, by their rows: the index has texts in part, and default
+    /// values of records that have none.
+    private func sharing(_ keys: [RecordKey], _ type: AttributeType) throws -> [[RecordKey]] {
+        guard keys.count > 1 else { return [] }
+        var groups: [[UInt8]: [RecordKey]] = [:]
+        for key in keys {
+            guard let fields = try reader.row(table.number, key)?.fields,
+                let value = try fields.value(of: attribute.field), value.tag != .null
+            else { continue }
+            groups[OrderedKey.whole(value, type), default: []].append(key)
+        }
+        return groups.values.filter { $0.count > 1 }.sorted { $0[0] < $1[0] }
+    }
+}
+
+extension UniqueValue {
+    /// The records that share a value of a unique attribute, in groups by `Entity.attribute`.
+    ///
+    /// - Parameter limit: About the most groups of each attribute.
+    static func violations(in reader: TableReader, limit: Int) throws -> [String: [[RecordID]]] {
+        var violations: [String: [[RecordID]]] = [:]
+        for table in reader.catalog.tables {
+            for attribute in table.unique {
+                let groups = try UniqueValue(attribute, of: table, in: reader).groups(limit: limit)
+                guard !groups.isEmpty else { continue }
+                violations["\(table.name).\(attribute.attributeName)"] = groups.map { keys in
+                    keys.map { RecordID(entity: table.name, key: $0) }
+                }
+            }
+        }
+        return violations
+    }
+}
+
 extension OrderedKey {
     /// A value encoded whole, so that equal bytes are equal values.
     fileprivate static func whole(_ value: _FieldValue?, _ type: AttributeType) -> [UInt8] {

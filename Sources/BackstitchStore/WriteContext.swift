@@ -80,6 +80,10 @@ extension LogWriter.Settings {
             author: configuration.author,
             milliseconds: { [clock = configuration.clock] in clock.milliseconds },
             operationsPerWriteMax: configuration.operationsPerWriteMax,
-            bytesPerWriteMax: configuration.bytesPerWriteMax)
+            bytesPerWriteMax: configuration.bytesPerWriteMax,
+            recordLimit: configuration.monitor != nil || configuration.refusesLargeRecords
+                ? RecordSizeLimit(
+                    bytes: configuration.recordBytesMax,
+                    refusesLarger: configuration.refusesLargeRecords) : nil)
     }
 }

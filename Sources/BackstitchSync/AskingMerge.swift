@@ -23,6 +23,11 @@ struct AskingMerge {
     /// application decided about them.
     private static let askingRoundsMax = 4
 
+    /// The most resolvers with a limit that run at a time.
+    private static let resolversMax = 64
+    /// Where they run: one that blocks its thread holds up no task that is to tell that its time is up.
+    private static let resolvers = PoolExecutor(threadsMax: resolversMax)
+
     /// Merges in one transaction. If the application has to decide, it is asked in between.
     func run(
         _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
@@ -103,7 +108,7 @@ struct AskingMerge {
                     return continuation
                 }?.resume(returning: resolution)
             }
-            let work = Task { end(await resolved()) }
+            let work = Task(executorPreference: resolvers) { end(await resolved()) }
             let timer = Task {
                 // A clock that fails has nothing to tell; then there is no limit.
                 guard (try? await clock.sleep(for: .milliseconds(limit))) != nil else { return }

@@ -27,6 +27,8 @@ extension EngineMachine {
         case accountChanged
         case reachable(Bool)
         case timer(dueMilliseconds: Int64)
+        /// A round left something to be done at a time. After a failure the next one comes at its own.
+        case scheduled(dueMilliseconds: Int64)
         /// An operation is not pending any more, or can't be looked at.
         case operationEnded(CallID, Answer)
         case storeClosed

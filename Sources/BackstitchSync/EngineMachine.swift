@@ -131,16 +131,15 @@ struct EngineMachine: Equatable, Sendable {
             queue.add(.start, nowMilliseconds: now)
         case .reachable(let isReachable):
             _ = queue.setReachable(isReachable, nowMilliseconds: now)
-        case .resumed:
-            rest = .idle
+        case .resumed: rest = .idle
         case .timer(let due):
             fire(dueMilliseconds: due)
+        case .scheduled(let due):
+            if case .resting = state, rest == .idle { _ = goOn(.retry, atMilliseconds: due) }
         case .replied(let id, let reply):
             replied(id, reply, now: now, random: random)
-        case .stop:
-            stop(.stopped)
-        case .storeClosed:
-            closeStore()
+        case .stop: stop(.stopped)
+        case .storeClosed: closeStore()
         }
         setTimer()
         checkInvariants()

@@ -106,10 +106,16 @@ struct EngineScope: Sendable {
         try checkZone()
     }
 
-    /// Checks that the store belongs to no other zone.
+    /// Checks that the store may be synchronised, and belongs to no other zone.
     ///
     /// - Throws: `invalidConfiguration`.
     func checkZone() throws {
+        guard try store.read({ try LogBounds($0.reader).maySync }) else {
+            throw SyncError(
+                .invalidConfiguration,
+                "The store was opened as one that never syncs. Open it with syncs: true in its "
+                    + "configuration; all of its records are pushed then.")
+        }
         let claims = try store.read { try ZoneClaims($0.reader) }
         guard let refusal = claims.refusal(of: zoneName) else { return }
         throw SyncError(.invalidConfiguration, refusal)

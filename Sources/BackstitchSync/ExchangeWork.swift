@@ -12,10 +12,17 @@ final class ExchangeProgress {
     var wholes: Set<RecordPlace> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
+    /// The token of the zone's feed that the last request of a push was sent with, and the one that the service
+    /// gave for it, if that is another one.
+    var replacedToken: (old: String, new: String)?
     /// What is to be looked up before the next fold, by the places that the machine knows.
     var missed: [MissedRecord] = []
     /// What was listed to be looked up, which is done once.
     var lookedUp: Set<MissedRecord> = []
+    /// When a record is to be looked up that the service could not deliver; nil if none is left.
+    var dueMilliseconds: Int64?
+    /// The names of the records that the service could not deliver or take by themselves.
+    private var undelivered: Set<String> = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
     /// The last operation that was looked at to raise the outbox's floor.
@@ -34,13 +41,15 @@ final class ExchangeProgress {
         report = SyncReport(trigger: trigger, changes: ChangeSet())
     }
 
-    /// Forgets what was read, and keeps the report.
+    /// Forgets what was read, and gives its memory back. The report stays.
     func beginAgain() {
         outbox = Outbox()
         wholes = []
         dropPass()
         missed = []
         lookedUp = []
+        dueMilliseconds = nil
+        undelivered = []
         (foldStart, floorLooked) = (0, 0)
         isZoneChanged = false
         repeatedTokens = 0
@@ -60,6 +69,7 @@ final class ExchangeProgress {
     func dropPass() {
         outbox.changes = []
         pushed = []
+        replacedToken = nil
     }
 
     func notePulled(_ records: Int, echoed: Int) {
@@ -73,6 +83,12 @@ final class ExchangeProgress {
         report.recordsWaitingForFiles = waiting.count
         let known = Set(report.uploads)
         report.uploads += uploads.filter { !known.contains($0) }
+    }
+
+    /// Notes a record that the service could not deliver or take.
+    func noteUndelivered(_ recordName: String) {
+        undelivered.insert(recordName)
+        report.undeliveredRecords = undelivered.count
     }
 
     func notePushed(_ records: Int) { report.pushedRecords += records }
@@ -120,4 +136,10 @@ struct ExchangeWork {
     }
 
     func note(_ results: MergeResults) { progress.note(results, of: scope) }
+
+    /// Reports a record that the service could not deliver or take by itself.
+    func noteUndelivered(_ recordName: String, _ error: ServiceError) {
+        progress.noteUndelivered(recordName)
+        scope.events.send(.undelivered(recordName: recordName, error))
+    }
 }

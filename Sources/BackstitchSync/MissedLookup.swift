@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 
 /// A record of which the service may have another version than the one that is known here.
@@ -7,12 +8,20 @@ enum MissedRecord: Hashable, Sendable {
     case version(RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool)
     /// It could not be stored whole, and can be now.
     case incomplete(RecordKey)
+    /// The service could not deliver it, or its answers contradicted each other.
+    case undelivered(RecordKey)
+    /// A full fetch did not list it.
+    case unseen(RecordKey, entityName: String)
 
     var key: RecordKey {
         switch self {
-        case .version(let key, _, _), .incomplete(let key): key
+        case .version(let key, _, _), .incomplete(let key), .undelivered(let key),
+            .unseen(let key, _):
+            key
         }
     }
+
+    var isUnseen: Bool { if case .unseen = self { true } else { false } }
 }
 
 /// Looks up the records of which the service may have another version than the one known here.
@@ -21,30 +30,53 @@ struct MissedLookup {
 
     init(_ work: ExchangeWork) { self.work = work }
 
-    /// The most records of a kind that are looked up before a fold.
+    /// The most records of a kind that are looked up before a fold, or before the next listing.
     private static let missedMax = 10_000
 
     /// Lists the records to look up that this round has not looked up yet.
     ///
     /// - Returns: How many there are; nil if there are none.
     func find() async throws -> SyncEvent? {
-        let (versions, incomplete) = try work.store.read {
+        let now = work.scope.clock.milliseconds
+        let (versions, incomplete, undelivered) = try work.store.read {
             (
                 try MissedVersions($0.reader).settled(limit: Self.missedMax),
-                try IncompleteRecords.completable($0.reader, limit: Self.missedMax)
+                try IncompleteRecords.completable($0.reader, limit: Self.missedMax),
+                try UndeliveredRecords.due($0.reader, now: now, limit: Self.missedMax)
             )
         }
         try await takeEnds(of: versions.filter { $0.modifiedMilliseconds == nil }.map(\.key))
-        let missed =
+        let missed: [MissedRecord] =
             versions.compactMap { version in
                 version.modifiedMilliseconds.map {
                     MissedRecord.version(
                         version.key, modifiedMilliseconds: $0, isDoubted: version.isDoubted)
                 }
             } + incomplete.map(MissedRecord.incomplete)
+            + undelivered.keys.map(MissedRecord.undelivered)
         let progress = work.progress
-        progress.missed = missed.filter { progress.lookedUp.insert($0).inserted }
-        return progress.missed.isEmpty ? nil : .missed(progress.missed.count)
+        let new = missed.filter { progress.lookedUp.insert($0).inserted }
+        progress.dueMilliseconds = undelivered.nextMilliseconds
+        if new.isEmpty, !undelivered.keys.isEmpty {
+            // They could not be looked up in this round.
+            progress.dueMilliseconds = now + Backoff.longestMilliseconds
+        }
+        return tell(new)
+    }
+
+    /// Lists records that the service had and that a full fetch did not list. Each is looked up once, and
+    /// counts as seen then.
+    ///
+    /// - Returns: How many there are; nil if there are none.
+    func findUnseen() throws -> SyncEvent? {
+        tell(
+            try work.store.read { try FullFetch.unseen($0.reader, limit: Self.missedMax) }
+                .map { MissedRecord.unseen($0.key, entityName: $0.entityName) })
+    }
+
+    private func tell(_ missed: [MissedRecord]) -> SyncEvent? {
+        work.progress.missed = missed
+        return missed.isEmpty ? nil : .missed(missed.count)
     }
 
     /// A record that began again since would have come with the feed.
@@ -66,36 +98,138 @@ struct MissedLookup {
     /// the next round.
     func lookUp(_ places: Range<Int>) async throws {
         let part = Array(work.progress.missed[places])
-        let results = try await work.service.lookUpRecords(
-            part.map(\.key.name.description), in: work.scope.zone)
+        let results = try await answers(part)
+        let name = work.session.zoneName
+        let (selection, now) = (
+            work.scope.configuration.selection, work.scope.clock.milliseconds
+        )
         work.note(
             try await work.merge { merger, merged in
+                let taker = MissedTaker(
+                    merger: merger, selection: try selection.bound(to: merger.reader),
+                    completes: try merger.reader.zoneState(name).isCompleting == true, now: now)
                 for (missed, result) in zip(part, results) {
-                    try merger.take(result, for: missed, &merged)
+                    try taker.take(result, for: missed, &merged)
                 }
-                try merged.mergeDuplicates(merger)
+                // While a full fetch is under way, one may have lost the value since.
+                if !part.contains(where: \.isUnseen) { try merged.mergeDuplicates(merger) }
             })
+        for (missed, result) in zip(part, results) {
+            switch (missed, result) {
+            case (.undelivered(let key), .failed(let error)),
+                (.unseen(let key, _), .failed(let error)):
+                work.noteUndelivered(key.name.description, error)
+            default: break
+            }
+        }
+    }
+
+    /// The service's answers, one for each record. A record that is refused alone is one that was not read.
+    private func answers(_ part: [MissedRecord]) async throws -> [LookupResult] {
+        let names = part.map(\.key.name.description)
+        do throws(ServiceError) {
+            let results = try await work.service.lookUpRecords(names, in: work.scope.zone)
+            guard results.count == names.count else {
+                throw ServiceError(
+                    .serviceUnavailable,
+                    "The reply has \(results.count) results for \(names.count) records.")
+            }
+            return results
+        } catch {
+            guard names.count == 1, error.code.scope == .record else { throw error }
+            return [.failed(error)]
+        }
     }
 }
 
-extension RecordMerger {
-    fileprivate func take(
+/// Takes over what the service answered to look-ups, within one write.
+private struct MissedTaker {
+    let merger: RecordMerger
+    let selection: BoundSelection
+    /// Whether a full fetch stores fields that were not asked for before.
+    let completes: Bool
+    let now: Int64
+
+    func take(
         _ result: LookupResult, for missed: MissedRecord, _ merged: inout MergeResults
     ) throws {
+        let log = merger.log
         switch (missed, result) {
         case (.version(let key, let time, _), .found(let record))
         where record.modifiedMilliseconds >= time:
             merged.note(
-                try merge(record, isAuthoritative: true), key.name, record.recordType)
+                try merger.merge(record, isAuthoritative: true), key.name, record.recordType)
             try log.forgetNote(.missed, key.name)
         case (.version(let key, _, isDoubted: true), .notFound):
             try log.forgetNote(.missed, key.name)
         case (.incomplete(let key), .found(let record)):
             merged.note(
-                try completeAgain(record), key.name, record.recordType)
+                try merger.completeAgain(record), key.name, record.recordType)
+        case (.undelivered(let key), _):
+            try take(result, ofUndelivered: key, &merged)
+        case (.unseen(let key, let entityName), _):
+            try take(result, ofUnseen: key, entityName, &merged)
         default:
             // What is not found was deleted since, which the feed tells.
             break
+        }
+    }
+
+    private func take(
+        _ result: LookupResult, ofUndelivered key: RecordKey, _ merged: inout MergeResults
+    ) throws {
+        let records = UndeliveredRecords(log: merger.log)
+        switch result {
+        case .found(let record):
+            let isNews = try takeFound(record, &merged)
+            _ = try records.settles(.found, of: key.name, isNews: isNews, now: now)
+        case .notFound:
+            guard try records.settles(.absent, of: key.name, isNews: false, now: now) else { break }
+            for table in merger.log.catalog.tables
+            where try merger.log.row(table.number, key)?.hasChangeTag == true {
+                merged.note(try merger.mergeAbsent(table, key), key.name, table.name)
+            }
+        case .failed(let error):
+            try records.note(error, of: key.name, now: now)
+        }
+    }
+
+    private func take(
+        _ result: LookupResult, ofUnseen key: RecordKey, _ entityName: String,
+        _ merged: inout MergeResults
+    ) throws {
+        let records = UndeliveredRecords(log: merger.log)
+        switch result {
+        case .found(let record):
+            _ = try takeFound(record, &merged)
+            // The list and this answer contradict each other, and a replica behind may have given either.
+            _ = try records.settles(.found, of: key.name, isNews: true, now: now)
+        case .notFound:
+            merged.note(
+                try merger.mergeAbsent(key, recordType: entityName), key.name, entityName)
+        case .failed(let error):
+            try records.note(error, of: key.name, now: now)
+        }
+        try FullFetch(merger.log).markSeen(key.name.description)
+    }
+
+    /// Takes over a version as a page's, if records of its type are pulled.
+    ///
+    /// - Returns: Whether the record was another one here before.
+    private func takeFound(
+        _ record: ServiceRecord, _ merged: inout MergeResults
+    ) throws -> Bool {
+        guard selection.pulls(merger.log.catalog.table(named: record.recordType)) else {
+            return false
+        }
+        if completes { try merger.complete(record) }
+        let result = try merger.merge(record)
+        merged.note(result, RecordName(record.recordName), record.recordType)
+        switch result {
+        case .applied, .conflict:
+            try merger.log.marks.releaseReferrers(to: [RecordName(record.recordName)])
+            return true
+        case .unchanged, .parked, .undecided, .rejected: return false
         }
     }
 }

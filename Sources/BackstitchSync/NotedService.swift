@@ -50,6 +50,23 @@ struct NotedService: RecordService {
         }
     }
 
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult] {
+        let known = token
+        let (results, next) = try await noted(
+            records: { (reply: ([ModificationResult], String)) -> Int? in reply.0.count }
+        ) { () async throws(ServiceError) -> ([ModificationResult], String) in
+            var next = known
+            let results = try await service.modifyRecords(
+                modifications, in: zone, atomic: atomic, token: &next)
+            return (results, next)
+        }
+        token = next
+        return results
+    }
+
     func lookUpRecords(
         _ recordNames: [String], in zone: ZoneID
     ) async throws(ServiceError) -> [LookupResult] {

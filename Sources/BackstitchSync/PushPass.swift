@@ -172,9 +172,41 @@ struct PushPass {
         let inFlight = work.scope.inFlight
         inFlight.withLock { $0 = Set(modifications.map(\.recordName)) }
         defer { inFlight.withLock { $0 = [] } }
-        return .pushed(
-            try await work.service.modifyRecords(
-                modifications, in: work.scope.zone, atomic: atomic))
+        let results = try await modify(modifications, atomic: atomic)
+        for (modification, result) in zip(modifications, results) {
+            if case .failed(let error) = result, error.code.retry == .later {
+                work.noteUndelivered(modification.recordName, error)
+            }
+        }
+        return .pushed(results)
+    }
+
+    /// Sends modifications, with the token of the zone's feed if there is one.
+    private func modify(
+        _ modifications: [RecordModification], atomic: Bool
+    ) async throws -> [ModificationResult] {
+        work.progress.replacedToken = nil
+        guard let token = try work.scope.zoneState().zoneToken else {
+            return try await work.service.modifyRecords(
+                modifications, in: work.scope.zone, atomic: atomic)
+        }
+        var next = token
+        let results = try await work.service.modifyRecords(
+            modifications, in: work.scope.zone, atomic: atomic, token: &next)
+        if next != token { work.progress.replacedToken = (token, next) }
+        return results
+    }
+
+    /// Replaces the token of a zone's feed, unless the feed was read since. The next round asks with it, whatever
+    /// the service says of the zone, and so hears whether it lost what was pushed.
+    private static func replace(
+        _ old: String, by new: String, _ zone: String, _ log: LogWriter
+    ) throws {
+        var state = try log.reader.zoneState(zone)
+        guard state.zoneToken == old else { return }
+        state.zoneToken = new
+        state.needsPull = true
+        try log.setZoneState(state, zone)
     }
 
     func lookUp(_ places: [Int]) async throws -> SyncEvent {
@@ -194,6 +226,7 @@ struct PushPass {
         let steps = steps(decisions)
         let zone = work.scope.zoneName
         let again = Locked<Set<String>>([])
+        let replaced = work.progress.replacedToken
         let results = try await work.merge { merger, results in
             again.withLock { $0 = [] }
             for step in steps {
@@ -205,6 +238,7 @@ struct PushPass {
             }
             try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
             try results.mergeDuplicates(merger)
+            if let replaced { try Self.replace(replaced.old, by: replaced.new, zone, merger.log) }
         }
         work.progress.noteWaiting([], records: again.withLock { $0 })
         work.progress.notePushed(steps.count { $0.isAcknowledgement })

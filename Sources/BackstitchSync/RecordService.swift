@@ -22,6 +22,20 @@ public protocol RecordService: Sendable {
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult]
 
+    /// Applies operations as ``modifyRecords(_:in:atomic:)`` does, and replaces the token of the zone's feed by
+    /// one for the same place that belongs to the state after them.
+    ///
+    /// A service whose data is put back to an older state recognises by it that it lost the operations, and
+    /// fails with `zoneNotFound` when it is asked with the token. It does so here too, and applies nothing, if the
+    /// token that it gets is one of what it lost.
+    ///
+    /// - Parameter token: Where the feed was read up to. It stays as it is if the service has no such tokens,
+    ///   if the token has expired, and after a failure.
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult]
+
     /// Reads records by name and answers each in its place.
     func lookUpRecords(
         _ recordNames: [String], in zone: ZoneID
@@ -118,6 +132,14 @@ public protocol RecordService: Sendable {
 
 /// Services without queries and files.
 extension RecordService {
+    /// Leaves the token as it is.
+    public func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult] {
+        try await modifyRecords(modifications, in: zone, atomic: atomic)
+    }
+
     /// Throws `unsupported`.
     public func query(
         _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,

@@ -108,7 +108,7 @@ final class RoundSteps {
                 state.needsPull = true
             }
         case .beginFullFetch: try await ZonePull(work).beginFullFetch()
-        case .sweep: try await ZonePull(work).sweep()
+        case .sweep: return try await ZonePull(work).sweep()
         case .forgetService:
             try await ZoneReset(session).forgetZone()
             progress.foldStart = 0
@@ -167,9 +167,7 @@ extension ZoneState {
         let hasMore = hasMoreFields || Self.isMore(new.exchangedEntities, than: exchangedEntities)
         let fetchesAgain = hasMore && (zoneToken != nil || isFullFetch)
         if fetchesAgain {
-            new.zoneToken = nil
-            new.needsPull = true
-            new.isFullFetch = true
+            new.beginFullFetch()
             if hasMoreFields { new.isCompleting = true }
         }
         return (new, fetchesAgain)

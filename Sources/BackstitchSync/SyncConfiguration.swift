@@ -25,7 +25,7 @@ public struct SyncConfiguration: Sendable {
     }
     /// Decides if the rules say ``ConflictPolicy/resolver``, which without one is refused.
     public var conflictResolver: RecordConflict.Resolver?
-    /// How long a resolver may take for a record; nil for as long as it likes.
+    /// How long a resolver may take for a record, one that blocks its thread too; nil for as long as it likes.
     public var resolverTimeout: Duration?
     /// Whether a local write leads to a round.
     public var syncOnSave: Bool

@@ -237,7 +237,7 @@ public actor SyncEngine {
         let task = Task {
             var next: Round.Step? = first
             while let step = next { next = hand(.replied(round, await perform(step))) }
-            // The memory of what was read is given back.
+            if let due = steps.progress.dueMilliseconds { hand(.scheduled(dueMilliseconds: due)) }
             steps.progress.beginAgain()
             if work?.round == round { work = nil }
         }

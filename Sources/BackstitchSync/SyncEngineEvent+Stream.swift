@@ -27,6 +27,9 @@ public enum SyncEngineEvent: Sendable {
     case parked(ParkedRecord)
     /// A record that the service delivered can't be stored.
     case rejected(recordName: String, reason: String)
+    /// The service could not deliver a record, or not take it, for a reason that may pass. The round
+    /// exchanges the others, and this one is tried again later.
+    case undelivered(recordName: String, ServiceError)
     /// The service lost the zone, or its user deleted it.
     case zoneLost(ServiceError.Code)
 }
@@ -48,6 +51,8 @@ public struct SyncReport: Sendable {
     public internal(set) var conflicts = 0
     /// The records that were parked.
     public internal(set) var parkedRecords = 0
+    /// The records that the service could not deliver or take by themselves. They are tried again later.
+    public internal(set) var undeliveredRecords = 0
     /// The records that were not pushed, because files of theirs are not uploaded yet.
     public internal(set) var recordsWaitingForFiles = 0
     /// The files that records wait for.
@@ -63,6 +68,7 @@ public struct SyncReport: Sendable {
         report.pushedRecords += earlier.pushedRecords
         report.conflicts += earlier.conflicts
         report.parkedRecords += earlier.parkedRecords
+        report.undeliveredRecords = max(report.undeliveredRecords, earlier.undeliveredRecords)
         return report
     }
 }
@@ -146,7 +152,7 @@ final class EventHub: Sendable {
             end(counts: [
                 "pulled": report.pulledRecords, "echoed": report.echoedRecords,
                 "pushed": report.pushedRecords, "conflicts": report.conflicts,
-                "parked": report.parkedRecords,
+                "parked": report.parkedRecords, "undelivered": report.undeliveredRecords,
             ])
         case .failed(let error):
             let cause = error.serviceError.map { ".\($0.code)" } ?? ""
@@ -155,6 +161,8 @@ final class EventHub: Sendable {
         case .parked(let record):
             monitor(MonitorEvent("sync.parked", date: now, error: record.code?.description))
         case .rejected: monitor(MonitorEvent("sync.rejected", date: now))
+        case .undelivered(_, let error):
+            monitor(MonitorEvent("sync.undelivered", date: now, error: error.code.description))
         case .zoneLost(let code):
             monitor(MonitorEvent("sync.zoneLost", date: now, error: code.description))
         }

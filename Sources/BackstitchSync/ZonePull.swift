@@ -41,15 +41,19 @@ struct ZonePull {
             throw ServiceError(
                 .serviceUnavailable, "more changes are to come, and the service repeats its token")
         }
-        let (selection, isZoneChanged) = (
-            work.scope.configuration.selection, work.progress.isZoneChanged
+        let (selection, isZoneChanged, now) = (
+            work.scope.configuration.selection, work.progress.isZoneChanged,
+            work.scope.clock.milliseconds
         )
+        let failures = page.failures.sorted { $0.key < $1.key }
         let results = try await work.merge { merger, results in
             let log = merger.log
             var state = try log.reader.zoneState(name)
             let selection = try selection.bound(to: log.reader)
             try log.catalogChanges.numberTables(named: Set(page.records.map(\.recordType)))
+            let undelivered = UndeliveredRecords(log: log)
             for record in page.records {
+                try undelivered.forget(record.recordName)
                 if state.isFullFetch { try FullFetch(log).markSeen(record.recordName) }
                 guard selection.pulls(log.catalog.table(named: record.recordType)) else { continue }
                 if state.isCompleting == true { try merger.complete(record) }
@@ -58,12 +62,23 @@ struct ZonePull {
                     RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
+                try undelivered.forget(deletion.recordName)
+                if state.isFullFetch {
+                    // The list has the ends of earlier lives too: the sweep looks at what is here.
+                    try FullFetch(log).markUnseen(deletion.recordName)
+                    continue
+                }
                 let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
                 guard selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
                     deletion.recordType ?? "")
+            }
+            for (name, error) in failures {
+                // It is there, whatever it is.
+                if state.isFullFetch { try FullFetch(log).markSeen(name) }
+                try undelivered.note(error, of: RecordName(name), now: now)
             }
             try log.marks.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
             if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
@@ -76,6 +91,7 @@ struct ZonePull {
         }
         work.progress.notePulled(
             page.records.count + page.deletions.count, echoed: results.unchanged)
+        for (name, error) in failures { work.noteUndelivered(name, error) }
         try await noteAndMergeDuplicates(results)
         return .zoneChanges(
             moreComing: page.moreComing && !isStuck, isFullFetch: state.isFullFetch)
@@ -85,29 +101,52 @@ struct ZonePull {
         let name = work.session.zoneName
         try await work.session.write { context in
             var state = try context.reader.zoneState(name)
-            state.zoneToken = nil
-            state.needsPull = true
-            state.isFullFetch = true
+            state.beginFullFetch()
             try FullFetch(context).forgetFetched()
             try context.setZoneState(state, name)
         }
     }
 
-    func sweep() async throws {
+    /// Ends a full fetch, once each record that it did not list was looked up.
+    ///
+    /// A record that the service does not have was merged then as though the feed had told its end: it was
+    /// deleted if it was not edited here, and the policy decided if it was. Edited ones can't just stay
+    /// until they are pushed: edits that are taken back before that leave nothing to push, and the record
+    /// would pass for one that the service has.
+    func sweep() async throws -> SyncEvent {
+        if let unseen = try MissedLookup(work).findUnseen() {
+            try await checkHistory()
+            return unseen
+        }
         let name = work.session.zoneName
         let results = try await work.merge { merger, results in
-            for swept in try FullFetch(merger.log).sweep(merger) {
-                results.note(swept.result, swept.key.name, swept.entityName)
-            }
+            try FullFetch(merger.log).end()
             try results.mergeDuplicates(merger)
             var state = try merger.log.reader.zoneState(name)
             state.isFullFetch = false
+            state.tokenBefore = nil
             state.isCompleting = nil
             // A replica may have been behind, which the first token can't tell: the next round asks.
             state.needsPull = true
             try merger.log.setZoneState(state, name)
         }
         try await noteAndMergeDuplicates(results)
+        return .done
+    }
+
+    /// Asks with the token of before the full fetch, by which the service knows whether it lost commits that this
+    /// device has seen or made. Then what the fetch did not list was not deleted.
+    ///
+    /// - Throws: `zoneNotFound` if it lost some.
+    private func checkHistory() async throws {
+        guard let token = try work.scope.zoneState().tokenBefore else { return }
+        do throws(ServiceError) {
+            _ = try await work.service.zoneChanges(
+                in: work.scope.zone, since: token, limit: 1, fields: [])
+        } catch {
+            // A token that is too old is one of the history that the service has.
+            guard error.code.retry == .after(.newToken) else { throw error }
+        }
     }
 
     /// Adds what a transaction at the end of a pull did, and looks at the duplicates that it left.

@@ -74,13 +74,15 @@ final class CloudKitConnection: Sendable {
 
     /// Calls an endpoint and reads the reply.
     ///
-    /// - Parameter requestID: The name of the request. A service that knows it answers a request that
-    ///   comes again with its first answer, so that it may be sent again.
+    /// - Parameters:
+    ///   - requestID: The name of the request. A service that knows it answers a request that comes again
+    ///     with its first answer, so that it may be sent again.
+    ///   - token: The change token that the request has.
     func call<Reply: WireBody>(
         _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
-        requestID: String? = nil
+        requestID: String? = nil, since token: String? = nil
     ) async throws(ServiceError) -> Reply {
-        let reply = try await reply(endpoint, database, request, requestID)
+        let reply = try await reply(endpoint, database, request, requestID, token)
         do throws(WireFormatError) {
             return try Reply(body: reply.body)
         } catch {
@@ -93,19 +95,19 @@ final class CloudKitConnection: Sendable {
     func tell(
         _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody
     ) async throws(ServiceError) {
-        _ = try await reply(endpoint, database, request, nil)
+        _ = try await reply(endpoint, database, request, nil, nil)
     }
 
     private func reply(
         _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
-        _ requestID: String?
+        _ requestID: String?, _ token: String?
     ) async throws(ServiceError) -> HTTPReply {
         let path = WirePath(
             container: configuration.container, environment: configuration.environment,
             database: database, endpoint: endpoint)
         let reply = try await exchange(path, request.body(), requestID)
         noteHeaders(of: reply)
-        guard reply.status == 200 else { throw failure(reply) }
+        guard reply.status == 200 else { throw failure(reply, since: token) }
         return reply
     }
 
@@ -248,7 +250,9 @@ final class CloudKitConnection: Sendable {
     ///
     /// A reply without the protocol's error object may be a proxy's. Then it says nothing of the request,
     /// of its records or of its token, and the request is to be made again later.
-    func failure(_ reply: HTTPReply) -> ServiceError {
+    ///
+    /// - Parameter token: The change token that the request had.
+    func failure(_ reply: HTTPReply, since token: String? = nil) -> ServiceError {
         let retryAfter = reply.headers["retry-after"].flatMap { Double($0) }
         guard let error = try? WireError(body: reply.body) else {
             return ServiceError(
@@ -259,7 +263,7 @@ final class CloudKitConnection: Sendable {
                 """,
                 retryAfterSeconds: retryAfter)
         }
-        var failure = ServiceError(error, status: reply.status)
+        var failure = ServiceError(error, status: reply.status, since: token)
         failure.retryAfterSeconds = failure.retryAfterSeconds ?? retryAfter
         return failure
     }

@@ -7,24 +7,22 @@ extension CloudKitRecordService {
         since token: String?
     ) async throws(ServiceError) -> DatabaseChangesPage {
         let request = DatabaseChangesRequest(syncToken: token)
-        let reply: ZonesResponse
-        do throws(ServiceError) {
-            reply = try await connection.call(.databaseChanges, database, request)
-        } catch {
-            throw Self.failure(error, ofToken: token)
-        }
+        let reply: ZonesResponse = try await connection.call(
+            .databaseChanges, database, request, since: token)
         guard let next = reply.syncToken else {
             throw ServiceError(.serviceUnavailable, "the reply has no syncToken")
         }
         var page = DatabaseChangesPage(
             changedZones: [], endedZones: [:], token: next, moreComing: reply.moreComing ?? false)
-        for case .value(let zone) in reply.zones
-        where zone.zoneID.zoneName != WireZoneID.defaultZoneName {
-            let id = zoneID(zone.zoneID)
-            if zone.isDeleted {
-                page.endedZones[id] = .deleted
-            } else {
-                page.changedZones.append(id)
+        for item in reply.zones {
+            switch item {
+            case .value(let zone) where zone.zoneID.zoneName == WireZoneID.defaultZoneName: break
+            case .value(let zone) where zone.isDeleted:
+                page.endedZones[zoneID(zone.zoneID)] = .deleted
+            case .value(let zone): page.changedZones.append(zoneID(zone.zoneID))
+            // The token would leave the zone out for good; a pull finds out more.
+            case .failure(.zone(let zone?), _): page.changedZones.append(zoneID(zone))
+            case .failure: break
             }
         }
         return page
@@ -46,16 +44,10 @@ extension CloudKitRecordService {
             zoneID: WireZoneID(zone), syncToken: token,
             resultsLimit: Int64(min(limit, currentLimits.recordsPerPage)),
             desiredKeys: fields?.sorted())
-        let reply: ZoneChangesResponse
-        do throws(ServiceError) {
-            reply = try await connection.call(
-                .zoneChanges, database, ZoneChangesRequest(zones: [feed]))
-        } catch {
-            throw Self.failure(error, ofToken: token)
-        }
+        let reply: ZoneChangesResponse = try await connection.call(
+            .zoneChanges, database, ZoneChangesRequest(zones: [feed]), since: token)
         switch reply.zones.first {
-        case .failure(_, let error)?:
-            throw Self.failure(ServiceError(error), ofToken: token)
+        case .failure(_, let error)?: throw ServiceError(error, since: token)
         case .value(let page)?: return try Self.page(page, fields)
         case nil: throw Self.wrongCount
         }
@@ -74,17 +66,21 @@ extension CloudKitRecordService {
                 page.deletions.append(
                     ServiceDeletion(recordName: name, recordType: record.recordType))
             case .value(let record):
-                page.records.append(try ServiceRecord(record, requestedFields: fields))
-            // The token would leave this record out for good.
+                do throws(ServiceError) {
+                    page.records.append(try ServiceRecord(record, requestedFields: fields))
+                } catch {
+                    guard let name = record.recordName else { throw error }
+                    page.failures[name] = error
+                }
+            case .failure(.record(let name?), let error):
+                let failure = ServiceError(error)
+                // The end of the zone is no matter of one record.
+                guard failure.code.scope != .zone else { throw failure }
+                page.failures[name] = failure
+            // The token would leave this record out for good, and nothing names it.
             case .failure(_, let error): throw ServiceError(error)
             }
         }
         return page
-    }
-
-    /// The protocol has no code for tokens that no longer count: a call with one is refused as bad.
-    private static func failure(_ error: ServiceError, ofToken token: String?) -> ServiceError {
-        guard token != nil, error.code == .invalidRequest else { return error }
-        return ServiceError(.tokenExpired, error.message)
     }
 }

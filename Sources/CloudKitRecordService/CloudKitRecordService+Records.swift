@@ -10,38 +10,35 @@ extension CloudKitRecordService {
     public func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
+        try await modify(modifications, in: zone, atomic: atomic, token: nil).results
+    }
+
+    /// Applies operations, and replaces the token of the zone's feed if a hub gives another one.
+    public func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult] {
+        let known = connection.extensions.contains(.tokenAfterModify) ? token : nil
+        let (results, next) = try await modify(
+            modifications, in: zone, atomic: atomic, token: known)
+        if known != nil, let next { token = next }
+        return results
+    }
+
+    private func modify(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool, token: String?
+    ) async throws(ServiceError) -> (results: [ModificationResult], token: String?) {
         try check(count: modifications.count)
-        var batch = ModifyBatch(count: modifications.count, isAtomic: atomic)
-        var bytes = 0
-        let limits = currentLimits
-        for (index, modification) in modifications.enumerated() {
-            do throws(ServiceError) {
-                let operation = try WireRecordOperation(modification)
-                guard operation.byteCount <= limits.recordBytes else {
-                    throw ServiceError(
-                        .limitExceeded,
-                        "a record has \(operation.byteCount) bytes of \(limits.recordBytes)"
-                    )
-                }
-                bytes += operation.byteCount
-                batch.add(operation, at: index)
-            } catch {
-                batch.refuse(error, at: index)
-            }
-        }
-        guard bytes <= limits.requestBytes else {
-            throw ServiceError(
-                .limitExceeded, "a request has \(bytes) bytes of \(limits.requestBytes)")
-        }
-        guard batch.mustBeSent else { return batch.results }
+        var batch = try ModifyBatch(modifications, isAtomic: atomic, currentLimits)
+        guard batch.mustBeSent else { return (batch.results, nil) }
         let request = ModifyRecordsRequest(
             operations: batch.operations, zoneID: WireZoneID(zone), isAtomic: atomic,
-            options: RecordOptions(desiredKeys: []))
+            options: RecordOptions(desiredKeys: []), syncToken: token)
         let reply: RecordsResponse = try await connection.call(
             .modifyRecords, database, request, requestID: UUID().uuidString)
         try batch.take(reply)
         try await completeFailures(in: &batch, zone)
-        return batch.results
+        return (batch.results, reply.syncToken)
     }
 
     /// Looks up the records of failures that say more with them.
@@ -66,7 +63,7 @@ extension CloudKitRecordService {
         for item in try await items(recordNames, in: zone) {
             switch item {
             case .value(let record) where record.isDeleted: results.append(.notFound)
-            case .value(let record): results.append(.found(try ServiceRecord(record)))
+            case .value(let record): results.append(LookupResult(record))
             case .failure(_, let error):
                 let failure = ServiceError(error)
                 results.append(failure.code == .unknownItem ? .notFound : .failed(failure))

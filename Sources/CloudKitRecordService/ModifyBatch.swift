@@ -9,18 +9,34 @@ struct ModifyBatch {
     private var places: [Int] = []
     private(set) var operations: [WireRecordOperation] = []
 
-    init(count: Int, isAtomic: Bool) {
-        answers = Array(repeating: nil, count: count)
+    /// Takes the operations that can be sent, and refuses the others.
+    ///
+    /// - Throws: `limitExceeded` if they are more bytes than a request may have.
+    init(
+        _ modifications: [RecordModification], isAtomic: Bool, _ limits: ServiceLimits
+    ) throws(ServiceError) {
         self.isAtomic = isAtomic
-    }
-
-    mutating func add(_ operation: WireRecordOperation, at index: Int) {
-        operations.append(operation)
-        places.append(index)
-    }
-
-    mutating func refuse(_ error: ServiceError, at index: Int) {
-        answers[index] = .failed(error)
+        answers = Array(repeating: nil, count: modifications.count)
+        var bytes = 0
+        for (index, modification) in modifications.enumerated() {
+            do throws(ServiceError) {
+                let operation = try WireRecordOperation(modification)
+                guard operation.byteCount <= limits.recordBytes else {
+                    throw ServiceError(
+                        .limitExceeded,
+                        "a record has \(operation.byteCount) bytes of \(limits.recordBytes)")
+                }
+                bytes += operation.byteCount
+                operations.append(operation)
+                places.append(index)
+            } catch {
+                answers[index] = .failed(error)
+            }
+        }
+        guard bytes <= limits.requestBytes else {
+            throw ServiceError(
+                .limitExceeded, "a request has \(bytes) bytes of \(limits.requestBytes)")
+        }
     }
 
     /// Whether there is something to send: of an atomic request all or nothing.

@@ -9,6 +9,9 @@ package enum WireExtension: String, Hashable, Sendable, CaseIterable {
     /// Uploads may come in parts, and go on after a cut: `HEAD` tells ``WireHeader/uploadOffset``,
     /// `PATCH` adds at it.
     case resumableUploads = "assets.resume"
+    /// A `records/modify` may have the `syncToken` of the zone's feed. The reply has one for the same place of
+    /// the feed, by which a hub that lost the modification later finds out.
+    case tokenAfterModify = "modify.token"
 
     /// The extensions that a header names, separated by commas; others are ignored.
     package static func parse(_ header: String?) -> Set<WireExtension> {

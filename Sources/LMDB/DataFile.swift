@@ -68,8 +68,8 @@ struct DataFile {
             throw LMDBError(
                 .truncated,
                 """
-                '\(path)' is empty. Restore it from a backup; if there never was data in it, \
-                delete the folder.
+                '\(path)' is empty. Restore it from a backup; if there never was data in it, move \
+                the folder away.
                 """)
         }
         let first = try MetaPage(read(at: 0, count: MetaPage.byteCount, .foreignFile), path: path)

@@ -3,7 +3,7 @@ import Glibc
 
 extension Environment {
     /// Copies the last commit into a new folder, without free pages, while reading and writing
-    /// go on.
+    /// go on. Records of a journal that wait are put into it.
     ///
     /// The folder appears when the copy is complete, checked and on disk. Copying takes a
     /// snapshot: until it ends, pages that writers free can't be used again.
@@ -22,7 +22,8 @@ extension Environment {
             throw LMDBError(.other, "'\(target.path)' exists. Copy to a path where nothing is.")
         }
         let draft = try Draft(of: target)
-        try core.copy(to: draft.folder.path)
+        let folder = draft.folder
+        try read { try core.copy($0.access, to: folder) }
         try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
         try finish(draft.folder.path)
         // What opening left behind speaks of the draft's path and process.
@@ -38,25 +39,31 @@ extension Environment {
 }
 
 extension EnvironmentCore {
-    /// Writes `data.mdb` into an empty folder.
-    fileprivate func copy(to path: String) throws(LMDBError) {
-        if !options.isReadOnly { _ = try journal?.applyInGate() }
+    /// Writes the state that a read has, or a later one, into an empty folder.
+    fileprivate func copy(_ access: Access, to folder: Folder) throws(LMDBError) {
+        Interleaving.point("a copy begins")
         // LMDB begins a read of its own for the copy.
-        try gate.inside { () throws(LMDBError) in
-            let status = mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT))
-            guard status == MDB_SUCCESS else {
-                throw LMDBError(status: status, "copy to '\(path)'")
-            }
+        let status = mdb_env_copy2(pointer, folder.path, UInt32(MDB_CP_COMPACT))
+        guard status == MDB_SUCCESS else {
+            throw LMDBError(status: status, "copy to '\(folder.path)'")
         }
-        try complete(Folder(path: path))
+        // LMDB lets others read a copy, unlike a file that it opens.
+        guard chmod(folder.dataPath, 0o600) == 0 else {
+            throw LMDBError(errno: errno, "change the mode of", path: folder.dataPath)
+        }
+        Interleaving.point("a copy was made")
+        try complete(folder, with: access.overlay?.pointee)
     }
 
     /// Puts what waits into a copy, and makes it one that has no journal.
-    private func complete(_ copy: Folder) throws(LMDBError) {
+    ///
+    /// - Parameter overlay: What the read lacks that began before the copy. It has all commits from
+    ///   that read's position on to its last one; the copy is at one of them, or has later ones
+    ///   too, and then needs nothing.
+    private func complete(_ copy: Folder, with overlay: Overlay?) throws(LMDBError) {
         var options = options
         options.isReadOnly = false
         options.durability = .full
-        options.addsDatabases = false
         let pointer = try Self.openPointer(copy, options)
         defer { mdb_env_close(pointer) }
         _ = try Self.openDatabases(pointer, options, copy)
@@ -72,13 +79,10 @@ extension EnvironmentCore {
                 mdb_txn_abort(transaction)
                 return
             }
-            // Without its journal the data file is complete.
-            status =
-                if let journal = try joinJournal(position) {
-                    try complete(transaction, from: journal)
-                } else {
-                    JournalPosition.remove(in: transaction)
-                }
+            if let overlay, overlay.top > position.number {
+                status = overlay.apply(to: transaction, after: position.number, options)
+            }
+            if status == MDB_SUCCESS { status = JournalPosition.remove(in: transaction) }
             guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
         } catch {
             mdb_txn_abort(transaction)
@@ -86,28 +90,5 @@ extension EnvironmentCore {
         }
         status = Committer().commit(transaction)
         guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
-    }
-
-    /// Puts what waits into a copy of the data file, which has no journal then.
-    ///
-    /// - Parameter transaction: The copy's first.
-    /// - Returns: LMDB's status.
-    /// - Throws: `busy` if what a copy of a read-only environment lacks was applied meanwhile.
-    private func complete(
-        _ transaction: OpaquePointer, from journal: Journal
-    ) throws(LMDBError) -> Int32 {
-        let last = UInt64(mdb_txn_id(transaction)) - 1
-        let position = try journal.position(in: transaction, last: last)
-        switch try journal.fit(position) {
-        case .complete: break
-        case .lacks(let overlay):
-            let status = overlay.apply(to: transaction, after: position.number, options)
-            guard status == MDB_SUCCESS else { return status }
-        case .stale:
-            // What waited when the copy began was applied before.
-            guard journal.file.isReadOnly else { break }
-            throw LMDBError(.busy, "Another process wrote while the copy was made. Try again.")
-        }
-        return JournalPosition.remove(in: transaction)
     }
 }

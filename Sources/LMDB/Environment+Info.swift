@@ -13,7 +13,7 @@ extension Environment {
                 var stat = MDB_stat()
                 mdb_env_info(pointer, &info)
                 mdb_env_stat(pointer, &stat)
-                let readers = core.readers()
+                let readers = ReaderList(of: pointer)
                 return EnvironmentInfo(
                     mapBytes: info.me_mapsize, lastPage: info.me_last_pgno,
                     pageBytes: Int(stat.ms_psize), lastTransaction: UInt64(info.me_last_txnid),
@@ -84,20 +84,6 @@ extension EnvironmentCore {
             }
         }
         return count
-    }
-
-    /// The taken reader slots, and the id of the oldest snapshot.
-    func readers() -> (count: Int, oldest: UInt64?) {
-        let list = ReaderList()
-        mdb_reader_list(
-            pointer,
-            { line, context in
-                guard let line, let context else { return 0 }
-                let list = Unmanaged<ReaderList>.fromOpaque(context).takeUnretainedValue()
-                list.add(String(cString: line))
-                return 0
-            }, Unmanaged.passUnretained(list).toOpaque())
-        return (list.count, list.oldest)
     }
 }
 

@@ -44,6 +44,16 @@ extension Environment {
         }
     }
 
+    /// The bytes that the file `journal` takes up on the disk; 0 if there is none.
+    package var journalBytes: Int {
+        get throws(LMDBError) {
+            guard !core.folder.isUnlinked,
+                let status = try FileKey.status(of: core.folder.journalPath)
+            else { return 0 }
+            return Int(status.st_blocks) * 512
+        }
+    }
+
     /// Runs a closure with the write lock of all processes, and commits nothing.
     ///
     /// - Parameter body: Gets the id that the next commit will have.
@@ -88,7 +98,7 @@ extension EnvironmentCore {
     fileprivate func reusablePages(
         in access: Access, next transaction: UInt64, count: Int
     ) throws -> FreePages {
-        let oldest = min(readers().oldest ?? .max, transaction - 1)
+        let oldest = min(ReaderList(of: pointer).oldest ?? .max, transaction - 1)
         var pages = FreePages(pageCount: count)
         try access.withCursor(in: .free) { cursor in
             while try cursor.next(), cursor.key.count == 8,

@@ -14,7 +14,6 @@ extension Environment {
         var options = options
         options.durability = .none
         options.isReadOnly = false
-        options.addsDatabases = true
         var folder = try makeTemporaryFolder()
         // Opened before the paths go; the core finds out the identity of the files.
         defer { folder.remove() }

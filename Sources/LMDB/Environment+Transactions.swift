@@ -8,7 +8,8 @@ extension Environment {
     /// pages that they free can't be used again until it returns: copy out what you need.
     ///
     /// - Throws: `closed`, `forked`, `panicked`; `readersFull` if all reader slots are taken;
-    ///   `cancelled` by the interruption; or what the closure throws.
+    ///   `cancelled` by the interruption; `busy` if this process can't write to the lock file, and another
+    ///   one has the environment open or wrote meanwhile; or what the closure throws.
     @inlinable
     package func read<R>(
         interruption: ReadInterruption? = nil, _ body: (borrowing ReadTransaction) throws -> R
@@ -16,7 +17,17 @@ extension Environment {
         let slot = try beginRead()
         defer { endRead(slot) }
         let access = Access(slot, interruption)
-        return try withExtendedLifetime(interruption) { try body(ReadTransaction(access)) }
+        do {
+            let result = try withExtendedLifetime(interruption) {
+                try body(ReadTransaction(access))
+            }
+            try checkRead(slot)
+            return result
+        } catch {
+            // Pages that others changed may have looked like anything.
+            try checkRead(slot)
+            throw error
+        }
     }
 
     /// Runs a closure in a write transaction and commits it, on the ``writer`` thread only.
@@ -53,7 +64,13 @@ extension Environment {
     @usableFromInline
     func beginRead() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         try checkOpen()
+        try core.unlocked?.refuseUsers()
         return try core.beginRead()
+    }
+
+    @usableFromInline
+    func checkRead(_ slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) {
+        try core.checkRead(slot)
     }
 
     @usableFromInline

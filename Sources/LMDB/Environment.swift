@@ -31,7 +31,9 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     ///
     /// - Throws: `other` for durability `none`; `differentOptions` if it is open with others; `notFoundPath`, `notADirectory`,
     ///   `permissionDenied`, `readOnlyDirectory`, `networkFileSystem` for the folder;
-    ///   `foreignFile`, `versionMismatch`, `truncated`, `damaged` for the data file.
+    ///   `foreignFile`, `versionMismatch`, `truncated`, `damaged` for the data file; `busy` if a process of
+    ///   another PID namespace has this one's number, or if another one has it open and this one can't write
+    ///   to the lock file.
     package static func open(
         at directory: String, options: EnvironmentOptions
     ) throws(LMDBError) -> Environment {
@@ -82,11 +84,18 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
     /// last forever.
     package var isReading: Bool { core.gate.isReading }
 
+    /// Whether a write failed in such a way that every call throws `panicked` until all handles of the
+    /// file are closed and it is opened again.
+    package var hasFailed: Bool { core.gate.hasPanicked }
+
     /// What all handles of a file have in common, and no two open files.
     package var identity: ObjectIdentifier { ObjectIdentifier(core) }
 
     /// The thread on which the environment writes. All handles of a file have the same.
     package var writer: SerialThread { core.writer }
+
+    /// Throws if the process was forked since the environment was opened.
+    package func checkProcess() throws(LMDBError) { try core.checkProcess() }
 
     /// Throws if the handle is closed or the process was forked.
     func checkOpen() throws(LMDBError) {

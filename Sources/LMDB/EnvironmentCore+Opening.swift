@@ -24,7 +24,10 @@ extension EnvironmentCore {
             if let pointer { return pointer }
             if status == ENOMEM, mapBytes / 2 >= mapBytesMin {
                 mapBytes /= 2
-            } else if status == EACCES, options.isReadOnly, flags & MDB_NOLOCK == 0 {
+            } else if [EACCES, ENOSPC, EDQUOT].contains(status), options.isReadOnly,
+                flags & MDB_NOLOCK == 0
+            {
+                // As LMDB itself does on a read-only file system; see ``UnlockedReads``.
                 flags |= MDB_NOLOCK
             } else {
                 throw folder.openingFailed(status)
@@ -40,11 +43,14 @@ extension EnvironmentCore {
         guard status == MDB_SUCCESS, let pointer = created else {
             throw LMDBError(status: status, "make an environment")
         }
+        mdb_env_set_assert(pointer) { environment, _ in nameDamage(environment) }
         let page = sysconf(Int32(_SC_PAGESIZE))
         status = mdb_env_set_mapsize(pointer, (mapBytes + page - 1) / page * page)
         if status == 0 { status = mdb_env_set_maxreaders(pointer, UInt32(options.readersMax)) }
         if status == 0 { status = mdb_env_set_maxdbs(pointer, UInt32(options.databasesMax)) }
-        if status == 0, !options.isReadOnly { folder.allocateLockFile(slots: options.readersMax) }
+        if status == 0, flags & MDB_NOLOCK == 0 {
+            status = folder.allocateLockFile(slots: options.isReadOnly ? nil : options.readersMax)
+        }
         if status == 0 { status = mdb_env_open(pointer, folder.path, UInt32(flags), 0o600) }
         if status == 0 {
             // LMDB leaves the data file open in the programs that this process starts.
@@ -57,22 +63,18 @@ extension EnvironmentCore {
         return (nil, status)
     }
 
-    /// Opens the named databases, and writes only if some are missing.
+    /// Opens the named databases.
+    ///
+    /// - Parameter isNew: Makes them in a data file that was just made. They are never added to another one:
+    ///   that commit would go around a journal, whose records would then follow a state that is gone.
     static func openDatabases(
-        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder
+        _ pointer: OpaquePointer, _ options: EnvironmentOptions, _ folder: Folder,
+        isNew: Bool = false
     ) throws(LMDBError) -> [String: Database] {
-        var status = try openDatabases(pointer, options, create: false)
-        if status == MDB_NOTFOUND {
-            guard !options.isReadOnly, options.addsDatabases else {
-                throw LMDBError(
-                    .foreignFile,
-                    """
-                    '\(folder.path)' lacks one of the databases \(options.databases): another \
-                    program may have written it. Check the path.
-                    """, underlying: status)
-            }
-            status = try openDatabases(pointer, options, create: true)
-        }
+        let status = try openDatabases(pointer, options, create: isNew)
+        // LMDB locks the byte of the lock file that has the process's number as its place.
+        if status == EAGAIN { throw .numberTaken(folder.path) }
+        if status == MDB_NOTFOUND { throw .lacksDatabases(folder.path, options.databases) }
         if status == MDB_INCOMPATIBLE {
             throw LMDBError(
                 .foreignFile,
@@ -112,4 +114,40 @@ extension EnvironmentCore {
         }
         return Committer().commit(transaction)
     }
+}
+
+extension LMDBError {
+    /// LMDB tells the slots of processes apart by their numbers alone.
+    fileprivate static func numberTaken(_ path: String) -> LMDBError {
+        LMDBError(
+            .busy,
+            """
+            A process of another PID namespace, such as another container, has '\(path)' open and the \
+            number \(getpid()) there, as this one has here. Processes that share a store need numbers of \
+            one PID namespace: run this one in the container of the other ('docker exec'), or give it \
+            the same namespace ('docker run --pid=container:NAME').
+            """, underlying: EAGAIN)
+    }
+
+    static func lacksDatabases(_ path: String, _ names: [String]) -> LMDBError {
+        LMDBError(
+            .foreignFile,
+            """
+            '\(path)' lacks one of the databases \(names): another program may have written it. Check \
+            the path.
+            """, underlying: MDB_NOTFOUND)
+    }
+}
+
+/// Says on standard error which folder is damaged, before LMDB says where in its code it noticed that, and ends
+/// the process. It does so only while it writes, and no error can be thrown from there.
+private func nameDamage(_ pointer: OpaquePointer?) {
+    var path: UnsafePointer<CChar>?
+    if let pointer { mdb_env_get_path(pointer, &path) }
+    let text = """
+        '\(path.map { String(cString: $0) } ?? "?")' has a damaged page, and this process ends rather than write \
+        to it. What was committed is as it was. Run 'backstitch doctor' on the folder.
+
+        """
+    _ = text.withCString { Glibc.write(STDERR_FILENO, $0, strlen($0)) }
 }

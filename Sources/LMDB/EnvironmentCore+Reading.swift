@@ -23,11 +23,16 @@ extension EnvironmentCore {
                     return slot
                 case .stale:
                     // A record is overwritten only after all can see a later position.
-                    guard last != position.number else { throw .journalGap(journal.file.path) }
+                    guard last != position.number else {
+                        let path = journal.file.path
+                        throw FileSystem.isOverlay(path)
+                            ? LMDBError.copiedUp(path) : LMDBError.journalGap(path)
+                    }
                     last = position.number
                 }
             } catch {
-                endRead(slot)
+                defer { endRead(slot) }
+                try checkRead(slot)
                 throw error
             }
             endRead(slot)
@@ -49,7 +54,8 @@ extension EnvironmentCore {
             }
             _ = try joinJournal(position)
         } catch {
-            endRead(slot)
+            defer { endRead(slot) }
+            try checkRead(slot)
             throw error
         }
         endRead(slot)
@@ -82,16 +88,25 @@ extension EnvironmentCore {
         _ slot: UnsafeMutablePointer<ReaderSlot>, _ known: DatabaseMembers.Known
     ) throws(LMDBError) -> Bool {
         if members.note(known, in: slot) { return true }
+        let last = UInt64(mdb_txn_id(slot.pointee.transaction))
         mdb_txn_reset(slot.pointee.transaction)
         do throws(LMDBError) {
             // In the gate still, so that the map stays as it is.
             defer { gate.leave(slot) }
             try members.refresh()
         } catch {
+            if let unlocked {
+                try gate.inside { () throws(LMDBError) in try unlocked.check(since: last) }
+            }
             guard error.underlying == MDB_MAP_RESIZED else { throw error }
             try map.adopt()
         }
         return false
+    }
+
+    /// Throws `busy` if reads of a snapshot until now do not count; see ``UnlockedReads``.
+    func checkRead(_ slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) {
+        try unlocked?.check(since: UInt64(mdb_txn_id(slot.pointee.transaction)))
     }
 
     /// Ends a snapshot.

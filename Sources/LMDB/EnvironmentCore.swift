@@ -18,6 +18,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let lockKey: FileKey?
     let gate = Gate()
     let map: EnvironmentMap
+    /// `nil` if reads have slots in the lock file.
+    let unlocked: UnlockedReads?
     let writer: SerialThread
     let process = ProcessIdentity.current
     let databases: [String: Database]
@@ -43,12 +45,17 @@ final class EnvironmentCore: @unchecked Sendable {
         writer = SerialThread { [gate] in try gate.checkWaiting() }
         let pointer = try Self.openPointer(folder, options)
         self.pointer = pointer
+        let unlocked = UnlockedReads(pointer, folder)
+        self.unlocked = unlocked
+        let begun = unlocked?.lastCommit ?? 0
         let gate = gate
         map = EnvironmentMap(
             pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path,
             memoryBytes: options.memoryBytes)
         do throws(LMDBError) {
-            databases = try Self.openDatabases(pointer, options, folder)
+            try unlocked?.refuseUsers()
+            databases = try Self.openDatabases(
+                pointer, options, folder, isNew: folder.isUnlinked)
             members = DatabaseMembers(pointer, options)
             try members.refresh()
             guard let key = try FileKey(path: folder.dataPath) else {
@@ -56,9 +63,12 @@ final class EnvironmentCore: @unchecked Sendable {
             }
             self.key = key
             lockKey = try FileKey(path: folder.lockPath)
-            seat = JournalSeat(try JournalSetup.open(map, folder, options, committer, members))
+            let journal = try JournalSetup.open(map, folder, options, committer, members)
+            try unlocked?.check(since: begun)
+            seat = JournalSeat(journal)
         } catch {
-            mdb_env_close(pointer)
+            defer { mdb_env_close(pointer) }
+            try unlocked?.check(since: begun)
             throw error
         }
         map.adviseReading()
@@ -97,7 +107,16 @@ final class EnvironmentCore: @unchecked Sendable {
     /// - Returns: It; `nil` if the data file is complete without one, and there is none.
     func joinJournal(_ position: JournalPosition) throws(LMDBError) -> Journal? {
         try seat.join { () throws(LMDBError) in
-            try JournalSetup.join(position, map, folder, options, committer, members)
+            guard try FileKey(path: folder.dataPath) == key else {
+                throw LMDBError(
+                    .notFoundPath,
+                    """
+                    '\(folder.path)' was deleted, renamed or replaced while it was open, and the last \
+                    commits are in its file 'journal'. Close the environment, and open the folder where \
+                    it is now.
+                    """)
+            }
+            return try JournalSetup.join(position, map, folder, options, committer, members)
         }
     }
 

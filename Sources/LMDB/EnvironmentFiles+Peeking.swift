@@ -42,6 +42,27 @@ extension EnvironmentFiles {
             of: Array(key.utf8), inDatabase: database, in: folder, number: nil)
         return (value ?? nil) != nil
     }
+
+    /// How the databases of the data file compare with the names of some, as far as its pages tell.
+    /// Nothing is changed, whoever wrote the file.
+    ///
+    /// - Returns: `nil` if there is no data file, and if its pages don't say.
+    /// - Throws: `foreignFile` or `versionMismatch` if it is no LMDB file of this version; `notADirectory`,
+    ///   `permissionDenied`.
+    package func match(_ names: [String]) throws(LMDBError) -> DatabaseMatch? {
+        guard try FileKey(path: folder.dataPath) != nil else { return nil }
+        return try DataFile.match(names, at: folder.dataPath)
+    }
+}
+
+/// How the databases of a data file compare with the names of some.
+package enum DatabaseMatch: Sendable {
+    /// One of them isn't there: another program wrote the file.
+    case lacking
+    /// They are there, and nothing else is.
+    case exact
+    /// They are there with other entries, such as the databases of another program.
+    case more
 }
 
 extension DataFile {
@@ -62,24 +83,53 @@ extension DataFile {
     static func value(
         of key: [UInt8], inDatabase name: String, in folder: Folder, number: UInt16?
     ) throws(LMDBError) -> [UInt8]? {
-        let path = folder.dataPath
+        try inOneCommit(of: folder.dataPath) { (file, meta) throws(LMDBError) -> [UInt8]? in
+            var walk = try PageWalk(file: file, meta: meta)
+            let stored = try walk.value(of: key, inDatabase: name)
+            guard let number else { return stored }
+            let change = try WaitingRecords(in: folder, behind: file)
+                .change(of: key, inDatabase: number)
+            return change ?? stored
+        }
+    }
+
+    /// How the databases of a file compare with the names of some.
+    ///
+    /// - Returns: `nil` if its pages don't say: they are damaged, or writers never pause.
+    /// - Throws: As ``check(path:visitsAllPages:)`` for a file that is none of LMDB's.
+    static func match(
+        _ names: [String], at path: String
+    ) throws(LMDBError) -> DatabaseMatch? {
+        do throws(LMDBError) {
+            return try inOneCommit(of: path) { (file, meta) throws(LMDBError) -> DatabaseMatch in
+                for name in names {
+                    var walk = try PageWalk(file: file, meta: meta)
+                    if try walk.tree(named: name) == nil { return .lacking }
+                }
+                var walk = try PageWalk(file: file, meta: meta)
+                let hasPosition = try walk.unnamedValue(of: JournalPosition.name) != nil
+                let expected = names.count + (hasPosition ? 1 : 0)
+                return meta.mainRoot.counts.entries > expected ? .more : .exact
+            }
+        } catch {
+            guard [.busy, .damaged, .truncated, .io].contains(error.code) else { throw error }
+            return nil
+        }
+    }
+
+    /// Looks something up in the pages of one commit.
+    private static func inOneCommit<R>(
+        of path: String, _ body: (DataFile, MetaPage) throws(LMDBError) -> R
+    ) throws(LMDBError) -> R {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: path) }
         defer { close(descriptor) }
         let file = DataFile(descriptor: descriptor, path: path)
         for _ in 0..<lookupsMax {
             let meta = try file.newestMeta()
-            let result: Result<[UInt8]?, LMDBError>
+            let result: Result<R, LMDBError>
             do throws(LMDBError) {
-                var walk = PageWalk(
-                    file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
-                let stored = try walk.value(of: key, inDatabase: name)
-                var change: [UInt8]??
-                if let number {
-                    change = try WaitingRecords(in: folder, behind: file)
-                        .change(of: key, inDatabase: number)
-                }
-                result = .success(change ?? stored)
+                result = .success(try body(file, meta))
             } catch {
                 result = .failure(error)
             }
@@ -87,5 +137,12 @@ extension DataFile {
             if try file.newestMeta().transaction == meta.transaction { return try result.get() }
         }
         throw LMDBError(.busy, "'\(path)' is written to all the time. Try again.")
+    }
+}
+
+extension PageWalk {
+    /// - Throws: `io` if the file's size can't be looked up.
+    fileprivate init(file: DataFile, meta: MetaPage) throws(LMDBError) {
+        self.init(file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
     }
 }

@@ -52,7 +52,7 @@ extension Folder {
             guard let user = try otherUser() else { return }
             throw LMDBError(
                 .busy,
-                "Process \(user) has '\(path)' open. End that process, then try again.")
+                "\(user) has '\(path)' open. End that process, then try again.")
         }
     }
 

@@ -11,16 +11,15 @@ package struct EnvironmentOptions: Sendable, Hashable {
     var memoryBytes: Int?
     /// The reader slots of the lock file. The first process that opens the file decides.
     package var readersMax = 1024
-    /// The names of the databases; missing ones are created, except when reading only.
+    /// The names of the databases. They are made with the data file; a file that lacks one of them is a
+    /// foreign one, and is not opened.
     package var databases: [String]
     /// Databases that are made while the environment is open; `nil` for none.
     package var family: DatabaseFamily?
-    /// Adds databases that an existing file lacks. Otherwise such a file is a foreign one.
-    package var addsDatabases = true
     /// Opens an existing environment without ever writing to it.
     ///
-    /// If the lock file can't be written either, reads aren't protected from writers in other
-    /// processes, which then must not write.
+    /// If the lock file can't be written either, it can't be opened or read while another process has it
+    /// open, and a read that two commits overtake all the same throws `busy`.
     package var isReadOnly = false
     /// Makes small commits of durability `full` with one write to the file `journal` beside the data
     /// file; nil for not. Once there is such a file, all who open the environment look at it.

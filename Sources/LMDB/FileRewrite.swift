@@ -82,7 +82,6 @@ package struct FileRewrite {
     private func fill(_ draft: String, from source: Environment) throws -> UInt64 {
         var writing = options
         writing.createsIfMissing = true
-        writing.addsDatabases = true
         writing.durability = .relaxed
         writing.journal = nil
         let target = try Environment.open(at: draft, options: writing)

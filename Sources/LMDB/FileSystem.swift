@@ -26,13 +26,10 @@ enum FileSystem {
 
     /// Throws if the path is on a file system that is shared between machines.
     static func refuseNetwork(_ path: String) throws(LMDBError) {
-        var status = statfs()
-        guard statfs(path, &status) == 0 else {
+        guard let type = typeNumber(of: path) else {
             throw LMDBError(errno: errno, "look up the file system of", path: path)
         }
-        guard let name = networkName(type: UInt32(truncatingIfNeeded: status.f_type)) else {
-            return
-        }
+        guard let name = networkName(type: type) else { return }
         throw LMDBError(
             .networkFileSystem,
             """
@@ -44,5 +41,20 @@ enum FileSystem {
     /// The name of a shared file system, or `nil` for a local one.
     static func networkName(type: UInt32) -> String? {
         networkTypes[type]
+    }
+
+    /// Whether a path is on layers of which the lower ones are copied from when they are written to: then
+    /// files that were opened before are not those that are written.
+    static func isOverlay(_ path: String) -> Bool {
+        typeNumber(of: path).map(isOverlay(type:)) ?? false
+    }
+
+    static func isOverlay(type: UInt32) -> Bool { type == 0x794C_7630 }
+
+    /// The type number of the file system of a path; nil if the system does not tell, with the reason in `errno`.
+    private static func typeNumber(of path: String) -> UInt32? {
+        var status = statfs()
+        guard statfs(path, &status) == 0 else { return nil }
+        return UInt32(truncatingIfNeeded: status.f_type)
     }
 }

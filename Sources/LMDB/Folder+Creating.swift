@@ -57,13 +57,12 @@ extension Folder {
     private func fill(_ options: EnvironmentOptions) throws(LMDBError) {
         var options = options
         options.durability = .full
-        options.addsDatabases = true
         let pointer = try EnvironmentCore.openPointer(self, options)
         defer {
             mdb_env_close(pointer)
             unlink(lockPath)
         }
-        _ = try EnvironmentCore.openDatabases(pointer, options, self)
+        _ = try EnvironmentCore.openDatabases(pointer, options, self, isNew: true)
     }
 
     /// Makes a file, or the names in a folder, survive a power cut.

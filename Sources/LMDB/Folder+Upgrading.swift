@@ -5,7 +5,8 @@ extension Folder {
     /// Takes over a folder in which an earlier version had a file `redo`: puts the data file on disk,
     /// and removes the file. Does nothing without one.
     ///
-    /// To be called before the data file is used, while no environment of this process has it open.
+    /// To be called before LMDB uses the data file, and only for one that is no foreign file, while no
+    /// environment of this process has it open.
     ///
     /// - Throws: `damaged` if the last commits are in the file only, as after a power cut; `busy` if another
     ///   process has the environment open; `readOnlyDirectory`, `io`.
@@ -20,7 +21,7 @@ extension Folder {
             throw LMDBError(
                 .busy,
                 """
-                Process \(user) has '\(path)' open with an earlier version of the program. End that \
+                \(user) has '\(path)' open with an earlier version of the program. End that \
                 process, then try again.
                 """)
         }
@@ -40,16 +41,18 @@ extension Folder {
             .damaged,
             """
             The last commits of '\(path)' are in the file 'redo', which an earlier version wrote \
-            before the system ended. Open it once with that version. If the data file was put in \
-            place on purpose, or that version can't open it, delete the file 'redo'.
+            before the system ended. Keep both files, and open the folder once with that version. If \
+            you put the data file in place on purpose, or that version can't open it, move 'redo' to \
+            another folder.
             """)
     }
 
-    /// A process that has the environment open: LMDB then holds a lock on its lock file.
+    /// Who has the environment open, as the beginning of a sentence: LMDB then holds a lock on its lock
+    /// file, which is seen through a mount that is read-only too.
     ///
-    /// To be called only while no environment of this process has it open.
-    func otherUser() throws(LMDBError) -> pid_t? {
-        let descriptor = open(lockPath, O_RDWR | O_CLOEXEC)
+    /// To be called only while no environment of this process has locks there.
+    func otherUser() throws(LMDBError) -> String? {
+        let descriptor = open(lockPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
             throw LMDBError(errno: errno, "open", path: lockPath)
@@ -62,6 +65,8 @@ extension Folder {
         guard fcntl(descriptor, F_GETLK, &lock) == 0 else {
             throw LMDBError(errno: errno, "look at the locks of", path: lockPath)
         }
-        return lock.l_type == Int16(F_UNLCK) ? nil : lock.l_pid
+        if lock.l_type == Int16(F_UNLCK) { return nil }
+        // The system knows no number in this PID namespace for a process of another one.
+        return lock.l_pid > 0 ? "Process \(lock.l_pid)" : "A process of another container"
     }
 }

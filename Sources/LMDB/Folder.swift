@@ -50,12 +50,17 @@ struct Folder: Sendable {
         try create(options)
     }
 
-    /// Checks the data file with `pread`, so that LMDB isn't handed one that would crash it.
+    /// Checks the data file with `pread`, so that LMDB isn't handed one that would crash it, or one of
+    /// another program, beside which LMDB would make a lock file.
     ///
     /// Only while no environment of this process has it open: closing a descriptor of the file
     /// gives up the process's locks.
-    func checkDataFile() throws(LMDBError) {
+    func checkDataFile(_ options: EnvironmentOptions) throws(LMDBError) {
         try DataFile.check(path: dataPath)
+        // If the pages don't say, LMDB finds out; it adds no database either.
+        guard try DataFile.match(options.databases, at: dataPath) != .lacking else {
+            throw .lacksDatabases(path, options.databases)
+        }
     }
 
     /// The error for a failed `mdb_env_open`.

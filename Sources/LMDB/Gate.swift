@@ -178,6 +178,13 @@ extension Gate {
         monitor.leave()
     }
 
+    /// Whether it refuses everything because the file is in an unknown state.
+    var hasPanicked: Bool {
+        monitor.enter()
+        defer { monitor.leave() }
+        return phase == .panicked
+    }
+
     /// Refuses everything from now on, waits for what is inside, and ends the pooled transactions.
     func close() {
         monitor.enter()

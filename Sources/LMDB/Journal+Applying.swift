@@ -80,7 +80,7 @@ extension Journal {
     func wantsApplication(_ overlay: Overlay) -> Bool {
         overlay.top - overlay.base >= UInt64(limits.recordsPerApplication)
             || overlay.entryCount >= limits.entriesPerApplication
-            // The half is nearly full, and the other one still has records that wait.
+            // The half is nearly full, has all its blocks, and the other one has records that wait.
             || overlay.link.place.offset >= file.halfBytes / 4 * 3
                 && words.otherHalfEnd > words.applied
     }

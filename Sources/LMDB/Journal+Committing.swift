@@ -28,7 +28,7 @@ extension Journal {
         guard position.mayHaveRecords else { return nil }
         if case .lacks(let overlay) = fit { return overlay }
         if hasHoles, position.number <= words.applied, file.empty() { hasHoles = false }
-        guard smallCommits >= limits.commitsBefore, reserve.hasSpace, file.isWhole else {
+        guard smallCommits >= limits.commitsBefore, reserve.hasSpace, reserve.isUsable else {
             return nil
         }
         return Overlay(at: position)
@@ -65,7 +65,9 @@ extension Journal {
         // Each key that waits may cost a page in memory when it is applied.
         let isTooMuch = overlay.pointee.entryCount > limits.entriesMax
         if isTooMuch, monitor.inside({ known != nil && !lacksSpace }) { try apply() }
-        guard var place = try place(for: space, behind: overlay.pointee) else { return false }
+        guard var place = try reserve.place(for: space, behind: overlay.pointee) else {
+            return false
+        }
         try syncStates(of: overlay.pointee)
         words.isCommitting = true
         let reason = file.write(UnsafeRawBufferPointer(record), at: place)
@@ -93,24 +95,6 @@ extension Journal {
         words.raiseApplied(to: overlay.top)
     }
 
-    /// Where a record goes. Applies what waits if the other half is still needed.
-    private func place(
-        for space: Int, behind overlay: Overlay
-    ) throws(LMDBError) -> JournalPlace? {
-        let place = overlay.link.place
-        if place.offset + space <= file.halfBytes { return place }
-        guard space <= file.halfBytes else { return nil }
-        if words.otherHalfEnd <= words.applied, monitor.inside({ lacksSpace }) {
-            // The blocks of the other half are what applying these records may have.
-            return nil
-        }
-        // A relaxed commit of what waits is on disk only with the second call.
-        for _ in 0..<2 where words.otherHalfEnd > words.applied { try apply() }
-        guard words.otherHalfEnd <= words.applied else { return nil }
-        words.otherHalfEnd = overlay.top
-        return place.otherHalf
-    }
-
     /// Makes a record's overlay the known one, and its number the tail.
     private func publish(_ overlay: Overlay) {
         var overlay = overlay
@@ -118,6 +102,7 @@ extension Journal {
         // What was applied meanwhile is left out.
         overlay.prune(through: min(max(known?.base ?? 0, applied), overlay.top))
         known = overlay
+        words.record = overlay.top
         words.tail = overlay.top
         monitor.leave()
     }
@@ -180,16 +165,20 @@ extension Journal {
             return (nil, MDB_SUCCESS)
         }
         var position = direct.position
+        let isThere = direct.link.place.offset <= file.usableBytes
         if hasChanged {
-            position = position.following(
-                number: direct.number + 1, after: direct.link, salt: salt)
+            // The last record is gone with the blocks that the file gave away.
+            let link = JournalLink(
+                chain: direct.link.chain, place: isThere ? direct.link.place : JournalPlace())
+            position = position.following(number: direct.number + 1, after: link, salt: salt)
             smallCommits = isSmall ? smallCommits + 1 : 0
         } else {
             position.number = direct.number
             position.link = direct.link
         }
-        if isWanted, smallCommits >= limits.commitsBefore,
-            !position.mayHaveRecords || !file.isWhole
+        // The blocks come back once the position on disk says that the last record is gone.
+        if isWanted, smallCommits >= limits.commitsBefore, isThere,
+            !position.mayHaveRecords || !reserve.isTaken
         {
             if reserve.take() {
                 position.mayHaveRecords = true

@@ -8,14 +8,12 @@ extension Journal {
     ///
     /// The snapshot is there before the tail is looked at, so that no commit between the two is missed.
     func fit(_ position: JournalPosition) throws(LMDBError) -> JournalFit {
-        // After a restart of the system a reader has only the records to go by.
-        let tail = words.isCurrent ? words.tail : .max
-        if tail <= position.number {
-            guard !position.isAhead(of: words) else { throw .olderJournal(file.path) }
-            return .complete
-        }
+        // Without the words a reader has only the records to go by.
+        let tail = words.isCurrent ? words.tail : position.isEnd(by: words) ? 0 : .max
+        if tail <= position.number { return .complete }
         return try monitor.inside { () throws(LMDBError) in
             guard let overlay = try follow(position, to: tail) else { return .stale }
+            if tail == .max { try position.check(file, words, end: overlay.top) }
             return overlay.top <= position.number ? .complete : .lacks(overlay)
         }
     }
@@ -89,7 +87,10 @@ extension Journal {
 
     private func adopt(from position: JournalPosition) throws(LMDBError) {
         let isCurrent = words.isCurrent
-        if !isCurrent || position.number > words.applied {
+        if !isCurrent, position.isEnd(by: words) {
+            // The first record behind it syncs it.
+            words.resetApplied(to: 0)
+        } else if !isCurrent || position.number > words.applied {
             // What can be seen need not be on disk.
             let status = mdb_env_sync(pointer, 1)
             guard status == MDB_SUCCESS else {
@@ -105,8 +106,11 @@ extension Journal {
             defer { known = overlay.isEmpty ? nil : overlay }
             var last: (bytes: UnsafeRawBufferPointer, place: JournalPlace)?
             while let found = try read(into: &overlay) { last = found }
-            if !isCurrent, try file.hasRecord(from: overlay.top + 1) {
-                throw .journalGap(file.path)
+            if !isCurrent, !position.isEnd(by: words) {
+                guard try !file.hasRecord(from: overlay.top + 1) else {
+                    throw .journalGap(file.path)
+                }
+                try position.check(file, words, end: overlay.top)
             }
             if let last {
                 // After a sync that failed, the system calls a page written that isn't.
@@ -117,6 +121,7 @@ extension Journal {
             }
             // Nobody knows which half it was that the dead writer used.
             words.otherHalfEnd = overlay.top
+            words.record = overlay.isEmpty ? 0 : overlay.top
             words.tail = max(tail, overlay.top)
         }
         words.makeCurrent()

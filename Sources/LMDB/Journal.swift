@@ -84,9 +84,9 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
             throw LMDBError(
                 .damaged,
                 """
-                The data file beside '\(file.path)' doesn't know of the journal: it was replaced. \
-                If that was on purpose, close all stores there and delete 'journal'; otherwise \
-                restore the folder from a backup.
+                The data file beside '\(file.path)' doesn't know of the journal: it was replaced. Keep \
+                both: the journal may have more commits. If that was on purpose, close all stores there and \
+                move 'journal' elsewhere; if not, restore a backup, or run 'backstitch doctor' on the folder.
                 """)
         }
         guard position.journal == file.id else { throw .foreignJournal(file.path) }
@@ -99,9 +99,10 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 extension Journal {
     /// Settles what earlier processes left, at opening.
     ///
-    /// If another process is about to commit, it settles that; whoever opens doesn't wait for it.
-    func takeOver() throws(LMDBError) {
-        guard try file.tryLock() else { return }
+    /// If another process is about to commit, it settles that; whoever opens doesn't wait for it. If
+    /// there can be no records, the first who commits does.
+    func takeOver(_ position: JournalPosition) throws(LMDBError) {
+        guard !position.isEnd(by: words), try file.tryLock() else { return }
         defer { file.unlock() }
         do throws(LMDBError) {
             try settle()
@@ -126,8 +127,8 @@ extension LMDBError {
             .damaged,
             """
             The last commits of the data file are in a journal that is missing: '\(path)' is not there, \
-            or belongs to another data file. Put the right one back, restore the folder from a backup, \
-            or run 'backstitch doctor' on it.
+            or belongs to another data file. Keep what is there. Put the right journal back, restore the \
+            folder from a backup, or run 'backstitch doctor' on it.
             """)
     }
 
@@ -136,8 +137,21 @@ extension LMDBError {
         LMDBError(
             .damaged,
             """
-            '\(path)' is older than the data file beside it, whose last commits may be in a newer one. Put \
-            that back, restore the folder from a backup, or run 'backstitch doctor' on it.
+            '\(path)' is older than the data file beside it, whose last commits may be in a newer one. \
+            Keep both files. Put the newer journal back, restore the folder from a backup, or run \
+            'backstitch doctor' on it.
+            """)
+    }
+
+    /// As ``journalGap(_:)``, where the data file may be another one than that which is open.
+    static func copiedUp(_ path: String) -> LMDBError {
+        LMDBError(
+            .damaged,
+            """
+            '\(path)' lacks a record of a commit. It is on an overlay file system, which copies a file when it \
+            is written to for the first time: a process that had the store open before keeps the old \
+            file. Open the store again, and keep it in a volume. If that does not help, run \
+            'backstitch doctor' on it.
             """)
     }
 
@@ -146,9 +160,11 @@ extension LMDBError {
         LMDBError(
             .damaged,
             """
-            '\(path)' lacks a record that was committed after the last one in the data file. If you \
-            put an older data.mdb in place on purpose, delete the file 'journal'; otherwise restore \
-            the folder from a backup, or run 'backstitch doctor' on it.
+            '\(path)' lacks a record that was committed after the last one in the data file: one of the \
+            two was replaced, or another program wrote to the data file. Keep both: the journal may have \
+            commits that nothing else has. If you put an older data.mdb in place on purpose, move \
+            'journal' to another folder; otherwise restore the folder from a backup, or run 'backstitch \
+            doctor' on it.
             """)
     }
 }

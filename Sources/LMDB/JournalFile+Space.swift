@@ -8,7 +8,8 @@ extension JournalFile {
     /// How long the file is while its blocks are lent: not as long as a new one.
     private static let lentBytes = recordsOffset + JournalRecord.pageBytes
 
-    private var wholeBytes: Int { Self.recordsOffset + 2 * halfBytes }
+    /// Where the second half begins.
+    private var secondOffset: Int { Self.recordsOffset + halfBytes }
 
     private var byteCount: Int {
         get throws(LMDBError) {
@@ -20,25 +21,65 @@ extension JournalFile {
         }
     }
 
-    /// Whether the halves have all of their blocks.
-    var isWhole: Bool { (try? byteCount).map { $0 >= wholeBytes } ?? false }
+    /// The bytes at the beginning of each half that have blocks. Records go only there, so that each is a
+    /// write of data and of nothing else.
+    var usableBytes: Int {
+        let page = JournalRecord.pageBytes
+        return (try? byteCount).map { max(0, min(halfBytes, $0 - secondOffset)) / page * page } ?? 0
+    }
+
+    /// Whether there are as many blocks as what frees space may need.
+    var hasReserve: Bool { usableBytes >= min(halfBytes, Self.reserveBytes / 2) }
 
     /// Whether the blocks were given to what frees space, and nobody has them again yet.
     var isLent: Bool { (try? byteCount) == Self.lentBytes }
 
-    /// Gives the halves all of their blocks if they lack them.
-    func fill() throws(LMDBError) { try extend(to: wholeBytes) }
+    /// Gives the beginnings of both halves blocks, as far as they lack them. Records may wait there.
+    ///
+    /// - Returns: `false` if something stands where nothing should: an earlier version, which knows only
+    ///   whole halves, may have put a record there.
+    func fill(to bytes: Int) throws(LMDBError) -> Bool {
+        let usable = usableBytes
+        guard usable < bytes else { return true }
+        // A file without a second half has a part of the first one.
+        let present = max(0, try byteCount - Self.recordsOffset)
+        let first = usable > 0 ? usable : min(bytes, present)
+        let ranges = [
+            Self.recordsOffset + first..<Self.recordsOffset + bytes,
+            secondOffset + usable..<secondOffset + bytes,
+        ]
+        for range in ranges where try !isEmpty(range) { return false }
+        try extend(with: ranges)
+        return true
+    }
 
     /// Gives the file the blocks that ``lend()`` frees if it has fewer.
     func fillReserve() throws(LMDBError) {
-        try extend(to: min(wholeBytes, Self.recordsOffset + Self.reserveBytes))
+        if usableBytes > 0 {
+            _ = try fill(to: min(halfBytes, Self.reserveBytes / 2))
+            return
+        }
+        let present = max(try byteCount, Self.recordsOffset)
+        let end = Self.recordsOffset + min(2 * halfBytes, Self.reserveBytes)
+        if present < end { try extend(with: [present..<end]) }
     }
 
-    private func extend(to end: Int) throws(LMDBError) {
+    /// Whether there are only zeros; they stand for what is behind the end of the file, too.
+    private func isEmpty(_ range: Range<Int>) throws(LMDBError) -> Bool {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 8)
+        defer { memory.deallocate() }
+        try Self.read(descriptor, at: range.lowerBound, into: memory, path)
+        return memory.bindMemory(to: UInt64.self).allSatisfy { $0 == 0 }
+    }
+
+    /// Writes zeros, and puts them on disk. If that fails, the file is as long as before.
+    private func extend(with ranges: [Range<Int>]) throws(LMDBError) {
         let present = max(try byteCount, Self.recordsOffset)
-        guard present < end else { return }
-        let zeros = [UInt8](repeating: 0, count: end - present)
-        let isWritten = zeros.withUnsafeBytes { Self.write($0, at: present, to: descriptor) }
+        let isWritten = ranges.allSatisfy { range in
+            [UInt8](repeating: 0, count: range.count).withUnsafeBytes {
+                Self.write($0, at: range.lowerBound, to: descriptor)
+            }
+        }
         guard isWritten, fsync(descriptor) == 0 else {
             let reason = errno
             // Others need the blocks more. A longer file does no harm if this fails too.
@@ -47,7 +88,7 @@ extension JournalFile {
         }
     }
 
-    /// Gives the blocks back to the file system until ``fillReserve()`` or ``fill()``. No record waits.
+    /// Gives the blocks back to the file system until ``fillReserve()`` or ``fill(to:)``. No record waits.
     ///
     /// - Returns: Whether there were any.
     func lend() -> Bool {

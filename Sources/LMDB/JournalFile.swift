@@ -12,15 +12,18 @@ import XXHash
 /// In a file that begins with `BSTJRNL1` no record has more than 64 KiB of changes, because earlier
 /// versions read no larger ones. It stays so as long as it is there.
 ///
-/// Plain reading, writing and locking. The halves are written once before the first record, so that
-/// a record later is a write of data only. On a full disk they serve as a reserve:
+/// Plain reading, writing and locking. The beginnings of the halves are written once before the first
+/// record, so that a record later is a write of data only, and more of them while records wait in both
+/// halves. On a full disk they serve as a reserve:
 ///
 /// | bytes of the file   | meaning                                                       |
 /// |---------------------|---------------------------------------------------------------|
 /// | 8,192               | it was just made                                              |
 /// | 12,288              | its blocks are lent to what frees space                       |
 /// | 8,192 + 1 MiB       | there is a reserve, but too little space for records          |
-/// | 8,192 + 2 × a half  | records may be written                                        |
+/// | 8,192 + a half + n  | records may be written to the first n bytes of each half      |
+///
+/// The first half has a hole behind its first n bytes, and earlier versions fill up the rest.
 final class JournalFile: Sendable {
     private static let magic: UInt64 = 0x324C_4E52_4A54_5342
     private static let magicOfSmallRecords: UInt64 = 0x314C_4E52_4A54_5342
@@ -241,6 +244,25 @@ extension JournalFile {
             return (place, found.hash, found.bytes)
         }
         return nil
+    }
+
+    /// Whether the record is there that a link says to be the last, or one that no later one but it may
+    /// have replaced.
+    ///
+    /// - Parameter number: The state that the link follows.
+    func hasRecord(before link: JournalLink, through number: UInt64) throws(LMDBError) -> Bool {
+        var block: JournalBlock?
+        var place = link.place
+        while place.offset > 0 {
+            place.offset -= JournalRecord.pageBytes
+            let head = try head(at: place)
+            guard head.number <= number, head.number > 0,
+                place.offset + JournalRecord.space(head.changeBytes) == link.place.offset,
+                let found = try read(head, at: place, into: { JournalBlock.with($0, &block).free })
+            else { continue }
+            return head.number < number || found.hash == link.chain
+        }
+        return link.place.offset == 0
     }
 
     /// Whether a half has a record with a number of at least `number`: then records before it were

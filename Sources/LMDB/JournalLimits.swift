@@ -19,6 +19,9 @@ package struct JournalLimits: Sendable, Hashable {
     package var idleMilliseconds = 500
     /// The bytes of one half of the file, a multiple of 4,096; at least ``halfBytesMin``.
     package var halfBytes = 4 << 20
+    /// The bytes of each half that have blocks at first; they grow fourfold while records wait in both
+    /// halves. A multiple of 4,096.
+    package var firstBytes = 256 << 10
     /// The journal takes the first of many commits only with so many bytes free on the disk, because
     /// applying them needs space.
     package var freeBytesMin = 64 << 20

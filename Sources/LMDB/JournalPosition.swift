@@ -92,11 +92,28 @@ struct JournalPosition: Hashable {
         return next
     }
 
-    /// Whether the words are from before the state, so that records behind it may be missing. They may
-    /// be behind while a commit is under way, or was when its process died.
-    func isAhead(of words: borrowing JournalWords) -> Bool {
-        mayHaveRecords && words.isCurrent && !words.isCommitting
-            && words.tail < number &- plainCommits
+    /// Whether no record follows, by words that don't count: the records need not be looked at then.
+    func isEnd(by words: borrowing JournalWords) -> Bool {
+        guard !mayHaveRecords, let left = words.left else { return false }
+        return left.record <= number
+    }
+
+    /// Checks that the records of a journal whose words don't count end where they may.
+    ///
+    /// - Parameter end: The last state that they make, or this one.
+    /// - Throws: `damaged` if a record is missing that was committed.
+    func check(
+        _ file: JournalFile, _ words: borrowing JournalWords, end: UInt64
+    ) throws(LMDBError) {
+        guard let left = words.left else { return }
+        guard left.record <= end else { throw .journalGap(file.path) }
+        guard mayHaveRecords, end == number, left.tail < number &- plainCommits,
+            link.place.offset <= file.usableBytes
+        else { return }
+        // The words of a disk that was away are from before the state too, but the last record is there.
+        guard try file.hasRecord(before: link, through: number) else {
+            throw .olderJournal(file.path)
+        }
     }
 
     /// The position in a transaction of LMDB; `nil` if there is none.

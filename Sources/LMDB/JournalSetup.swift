@@ -13,7 +13,7 @@ enum JournalSetup {
             let journal = try join(position, map, folder, options, committer, members)
         else { return nil }
         do throws(LMDBError) {
-            if !options.isReadOnly { try journal.takeOver() }
+            if !options.isReadOnly { try journal.takeOver(position) }
         } catch {
             journal.close()
             throw error

@@ -45,6 +45,13 @@ extension LMDBError {
         .forked,
         "The environment was opened before a fork. Open it again in the child, by a new process.")
 
+    private static let locksGivenUp = """
+        This process opened its 'lock.mdb' by other means and closed it, as reading or copying the \
+        folder does. With that the system took all its locks on the file away, and another process that \
+        opened the environment began the file anew. The data is intact: close the environment, and \
+        open it again.
+        """
+
     private static func meaning(of status: Int32) -> (Code, String) {
         switch status {
         case MDB_MAP_FULL:
@@ -57,8 +64,10 @@ extension LMDBError {
             (.versionMismatch, "Use the version of the program that wrote the file.")
         case MDB_INVALID:
             (.foreignFile, "Check the path; if it is right, restore the file from a backup.")
-        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_BAD_RSLOT:
+        case MDB_CORRUPTED, MDB_PAGE_NOTFOUND:
             (.damaged, "Close the environment and restore the file from a backup.")
+        case MDB_BAD_RSLOT:
+            (.other, Self.locksGivenUp)
         case MDB_BAD_VALSIZE:
             (.other, "Use a key of 1 to 511 bytes and a value under 4 GiB.")
         case MDB_BAD_TXN:

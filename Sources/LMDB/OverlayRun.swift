@@ -16,6 +16,10 @@ struct OverlayRun {
 
     var isEmpty: Bool { chunks.isEmpty }
     var count: Int { chunks.reduce(0) { $0 + $1.count } }
+    /// The bytes of all keys and values.
+    var byteCount: Int {
+        chunks.joined().reduce(0) { $0 + Int($1.keyCount) + Int($1.valueCount) }
+    }
     var start: Place { Place(chunk: 0, index: 0) }
     var end: Place { Place(chunk: chunks.count, index: 0) }
 

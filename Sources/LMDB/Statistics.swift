@@ -11,3 +11,12 @@ package struct Statistics: Sendable, Hashable {
     /// The number of pages that hold large values.
     package let overflowPages: Int
 }
+
+extension Statistics {
+    /// The bytes of keys and values of a database that wait in a journal.
+    ///
+    /// - Complexity: O(*n*) in the changes that wait.
+    package static func waitingBytes(of database: Database, in access: Access) -> Int {
+        access.overlay?.pointee.run(of: database.number).byteCount ?? 0
+    }
+}

@@ -55,9 +55,6 @@ struct WaitingRecords {
             try journal.read(number, following: link) { JournalBlock.with($0, &block).free }
         }
         let words = try journal.words(boot: .current)
-        if position.isAhead(of: words) {
-            problems.append("The file 'journal' is older than the data file, and may lack records.")
-        }
         let tail = words.knownTail
         var number = position.number + 1
         var link = position.link
@@ -70,6 +67,12 @@ struct WaitingRecords {
         if let tail {
             guard tail >= number else { return }
             return problems.append("The file 'journal' lacks records that were committed.")
+        }
+        do throws(LMDBError) {
+            try position.check(journal, words, end: number - 1)
+        } catch {
+            guard error.code == .damaged else { throw error }
+            problems.append("The file 'journal' lacks records that were committed.")
         }
         // A record that came meanwhile is no later one.
         if try journal.hasRecord(from: number), try next(number, behind: link) == nil {

@@ -16,7 +16,9 @@ package struct Console: Sendable {
     package var isTerminal: Bool { isatty(complaints.descriptor) == 1 }
 
     /// The width of the terminal in columns; nil if standard output is not a terminal.
-    package var columns: Int? {
+    package var columns: Int? { Self.columns(output) }
+
+    private static func columns(_ output: Output) -> Int? {
         var size = winsize()
         guard unsafe ioctl(output.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
             return nil
@@ -36,6 +38,8 @@ package struct Console: Sendable {
     /// A bar on standard error for work that takes long.
     package func progress(_ title: String) -> Progress {
         let isAsked = unsafe getenv(Self.progressVariable) != nil
-        return Progress(title, output: complaints, isShown: isTerminal || isAsked)
+        return Progress(title, output: complaints, isShown: isTerminal || isAsked) {
+            [complaints] in Self.columns(complaints)
+        }
     }
 }

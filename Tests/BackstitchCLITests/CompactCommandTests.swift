@@ -5,6 +5,8 @@ import Terminal
 import TestBudget
 import Testing
 
+@testable import BackstitchCLI
+
 @Suite(.budgeted) struct CompactCommandTests {
     let fixture: StoreFixture
 
@@ -51,6 +53,11 @@ import Testing
         #expect(log.contains("\"Note 1, 2\""))
     }
 
+    @Test func `compact says why a log may have grown`() {
+        #expect(CompactCommand.logText(2_048, 1_024) == "The log takes up 1.0 KiB; it was 2.0 KiB.")
+        #expect(CompactCommand.logText(1_024, 2_048).contains("each holds a whole record"))
+    }
+
     @Test func `compact writes one JSON object with its documented keys`() async throws {
         try await fill()
         let result = try Runner.run("compact", fixture.path, "--keep", "unsynced", "--json")
@@ -78,6 +85,20 @@ import Testing
         #expect(unsynced.output.contains("Nothing may go: 3 operations stay."))
         let all = try object(Runner.run("compact", fixture.path, "--keep=all", "--json").output)
         #expect(all["removed"] as? Int == 0)
+    }
+
+    @Test func `a store that never syncs keeps one operation a record`() throws {
+        let store = try Store(
+            at: fixture.path, schema: StoreSchema(StoredNote.self),
+            configuration: StoreConfiguration(syncs: false))
+        for round in 1...4 { try store.save("n0", "Note \(round)", round) }
+        store.close()
+        let inspected = try Runner.run("inspect", fixture.path).output
+        #expect(inspected.contains("none: the store never syncs. It would push 1 record"))
+        let result = try Runner.run("compact", fixture.path)
+        #expect(result.output.contains("2 operations taken out, 2 of 4 are left."))
+        let again = try Runner.run("compact", fixture.path)
+        #expect(again.output.contains("Nothing may go: 2 operations stay. They hold the present"))
     }
 
     @Test(arguments: ["", "-1", "1.5", "some", "36501", "99999999999999999999"])

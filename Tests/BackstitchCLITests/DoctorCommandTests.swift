@@ -4,6 +4,19 @@ import LMDB
 import TestBudget
 import Testing
 
+enum LooseCard {
+    @Entity("Card") struct Card {
+        var id = ID()
+        var code: String
+    }
+}
+enum StrictCard {
+    @Entity("Card") struct Card {
+        var id = ID()
+        @Attribute(.unique) var code: String
+    }
+}
+
 /// `doctor` as it is run.
 @Suite(.budgeted) struct DoctorCommandTests {
     let fixture: StoreFixture
@@ -41,6 +54,23 @@ import Testing
         #expect(json["remedy"] as? String == "none")
         #expect(try fixture.snapshot()["store/data.mdb"] == before)
         #expect(try kept() == [])
+    }
+
+    @Test func `records that share a unique value are told of, and are no damage`() async throws {
+        let loose = try Store(at: fixture.path, schema: StoreSchema(LooseCard.Card.self))
+        try await loose.write { transaction in
+            for id in ["a", "b"] { try transaction.save(LooseCard.Card(id: .init(id), code: "1")) }
+        }
+        loose.close()
+        try Store(at: fixture.path, schema: StoreSchema(StrictCard.Card.self)).close()
+        for command in ["doctor", "verify"] {
+            let result = try Runner.run(command, fixture.path)
+            #expect(result.code == 0)
+            let line = "Card.code is unique, and these records share a value: a, b."
+            #expect(result.output.contains(line))
+            let json = try object(Runner.run(command, fixture.path, "--json").output)
+            #expect(json["uniqueViolations"] as? [String] == [line])
+        }
     }
 
     @Test func `a damaged log is told first and repaired when asked to`() throws {

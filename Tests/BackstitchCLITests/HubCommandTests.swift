@@ -161,7 +161,7 @@ import Testing
 
     /// One address has more connections than the hub may have files open. Without descriptors a process
     /// can't even look at its own threads, and ends.
-    @Test(.budgeted(places: 8))
+    @Test(.budgeted(places: 6))
     func `a hub that may open few files is not stopped by many connections`() throws {
         let hub = try KillableHub(
             folder: fixture.root + "/hub",
@@ -210,6 +210,18 @@ import Testing
         #expect(first.code == 0 && first.complaint.contains("a new one is made"))
         let second = try Runner.run("hub", "token", "--data", folder)
         #expect(second.code == 0 && second.complaint.isEmpty)
+    }
+
+    @Test(arguments: HubAction.allCases)
+    func `the help of an action is about that action alone`(action: HubAction) throws {
+        let help = try Runner.run("hub", action.rawValue, "--help")
+        #expect(help.code == 0 && help.complaint.isEmpty)
+        let lines = help.output.components(separatedBy: "\n")
+        #expect(lines.first == "Usage: backstitch hub \(action.rawValue) [OPTIONS]")
+        #expect((5...25).contains(lines.count), "\(help.output)")
+        let names = lines.filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+        #expect(!names.isEmpty && names.allSatisfy { $0.contains(action.rawValue) })
+        #expect(try Runner.run("hub", "--help").output.contains("--data DIR"))
     }
 
     @Test func `doctor knows the folder of a hub`() throws {

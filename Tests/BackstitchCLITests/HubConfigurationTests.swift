@@ -260,6 +260,39 @@ import Testing
         #expect(missing.code == 2 && missing.complaint.contains("'/nowhere.pem' can't be opened"))
     }
 
+    @Test func `the check refuses a folder and logs that a start would refuse`() throws {
+        let folder = fixture.root + "/older"
+        let source = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("Fixtures/format-1-hub/hub").path
+        try FileManager.default.copyItem(atPath: source, toPath: folder)
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+        let older = try check("[storage]\ndata = \(folder)\n")
+        #expect(older.code == 2 && older.complaint.contains("hub migrate"), "\(older.complaint)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == before)
+        let storage = "[storage]\ndata = \(fixture.root)/hub\n[logs]\n"
+        for key in ["access-log", "audit-log"] {
+            let lost = try check(storage + "\(key) = \(fixture.root)/none/log\n")
+            #expect(lost.code == 2 && lost.complaint.contains("--\(key)"), "\(lost.complaint)")
+            let good = try check(storage + "\(key) = \(fixture.root)/log\n")
+            #expect(good.code == 0, "\(good.complaint)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: fixture.root + "/log"))
+    }
+
+    @Test func `an address with a path, and a header that anybody may send, are refused`() throws {
+        let storage = "[storage]\ndata = \(fixture.root)/hub\n[server]\n"
+        let path = try check(storage + "public-url = https://hub.example.com/hub\n")
+        #expect(path.code == 2 && path.complaint.contains(":4: "), "\(path.complaint)")
+        #expect(try check(storage + "public-url = https://hub.example.com/\n").code == 0)
+        let header = storage + "sign-in-header = X-User\ntrusted-proxy = "
+        for network in ["0.0.0.0/0", "::/0"] {
+            let open = try check(header + network + "\n")
+            #expect(open.code == 2 && open.complaint.contains("as anybody"), "\(open.complaint)")
+        }
+        #expect(try check(header + "10.0.0.0/8\n").code == 0)
+    }
+
     @Test func `the check asks a bucket, and a service starts without it`() throws {
         let key = fixture.root + "/bucket.key"
         try "key\nhidden\n".write(toFile: key, atomically: true, encoding: .utf8)

@@ -64,7 +64,7 @@ import Testing
 
     @Test
     func `a migration that is killed at any moment leaves the old hub or the new one`() throws {
-        let kills = Load.count("MIGRATION_KILLS", else: 10)
+        let kills = Load.count("MIGRATION_KILLS", else: 4)
         var state: UInt64 = 7
         var new = 0
         for number in 0..<kills {

@@ -3,6 +3,8 @@ import Foundation
 import TestBudget
 import Testing
 
+@testable import BackstitchCLI
+
 @Entity("Team") struct QueriedTeam {
     var id = ID()
     var name: String
@@ -90,6 +92,20 @@ import Testing
         #expect(
             try run("--group", "fold(name),year(date)", "--json").split(separator: "\n").count == 3)
         #expect(try run("--group", "month(date)").hasPrefix("month(date)"))
+        let days = try run("--group", "day(date, 'Asia/Tokyo'),year(date)", "--json")
+        #expect(days.split(separator: "\n").count == 4)
+        for zone in ["Asia/Tokyo", "\"Asia/Tokyo\""] {
+            #expect(try run("--group", "day(date,\(zone)),year(date)", "--json") == days)
+            #expect(
+                try run(
+                    "--sort", "-day(date, \(zone)),name", "--select", "name", "--limit", "1",
+                    "--json") == "{\"record\":\"v3\",\"values\":{\"name\":{\"string\":\"zo\"}}}\n")
+        }
+        #expect("a,-day(b, 'c/d'),,e)".listedNames == ["a", "-day(b, c/d)", "e)"])
+        for wrong in ["day(date, 'Nowhere')", "day(date", "day(date, 'Asia/Tokyo"] {
+            let result = try Runner.run("query", fixture.path, "Visit", "--group", wrong)
+            #expect(result.code == 2, "\(wrong)")
+        }
         let plan = try run("--where", "fold(name) = 'ZOË'", "--explain")
         #expect(plan.hasPrefix("index fold(name) = \"zoe\""))
         for wrong in ["fold(date) = 'x'", "day(name) = 'x'", "day(date, 'Nowhere') is null"] {

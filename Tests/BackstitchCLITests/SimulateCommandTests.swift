@@ -95,6 +95,20 @@ import Testing
         #expect(result.output.contains("it fails the same check"))
     }
 
+    @Test func `a run without a failure leaves no file, and an empty one that was there stays`()
+        throws
+    {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("simulate-\(UUID().uuidString).txt").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let arguments = ["--seeds", "1", "--steps", "5", "--failures", path]
+        _ = try document(arguments)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try Data().write(to: URL(filePath: path))
+        _ = try document(arguments)
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
     @Test func `the help lists profiles and faults`() throws {
         let help = try Runner.run("simulate", "--help").output
         for profile in SimulationProfile.allCases {

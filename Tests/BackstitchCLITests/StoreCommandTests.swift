@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchViews
 import Foundation
+import Glibc
 import LMDB
 import Terminal
 import TestBudget
@@ -40,17 +41,38 @@ import Testing
             document.keys.sorted() == [
                 "conflicts", "entities", "formatVersion", "incompleteCount", "log", "outbox",
                 "parked", "parkedCount",
-                "projections", "space", "store", "storeID", "zones",
+                "projections", "space", "store", "storeID", "syncs", "undeliveredCount", "zones",
             ])
+        #expect(document["syncs"] as? Bool == true)
         #expect(document["store"] as? String == fixture.path)
         let log = document["log"] as? [String: Int]
         #expect(log == ["operations": 3, "lastSequence": 3, "compactedThrough": 0])
         let space = try #require(document["space"] as? [String: Int])
         #expect(
             space.keys.sorted() == [
-                "allocatedBytes", "fileBytes", "freePages", "mapBytes", "pageBytes", "usedPages",
+                "allocatedBytes", "contentBytes", "fileBytes", "freePages", "journalBytes",
+                "mapBytes", "pageBytes", "usedPages",
             ])
         #expect(space["allocatedBytes"] ?? 0 > 0)
+    }
+
+    @Test func `inspect counts the journal and the files of records`() async throws {
+        try fixture.fill(100)
+        let store = try fixture.open()
+        _ = try await store.assets.add { try $0.write([UInt8](repeating: 7, count: 5_000)) }
+        store.close()
+        var status = stat()
+        #expect(stat(fixture.path + "/journal", &status) == 0)
+        let journalBytes = Int(status.st_blocks) * 512
+        #expect(journalBytes > 256 << 10)
+        let document = try object(Runner.run("inspect", fixture.path, "--json").output)
+        let space = try #require(document["space"] as? [String: Int])
+        #expect(space["journalBytes"] == journalBytes)
+        #expect(space["contentBytes"] == 5_000)
+        let sum = journalBytes + 5_000 + (space["allocatedBytes"] ?? 0)
+        let text = try Runner.run("inspect", fixture.path).output
+        #expect(text.contains(sum.asBytes + " on disk"), "\(text)")
+        #expect(text.contains("\(5_000.asBytes) in 1 file"))
     }
 
     @Test func `inspect shows the views of projections and how far they are`() async throws {
@@ -128,6 +150,7 @@ import Testing
         #expect(
             document.keys.sorted() == [
                 "consistent", "entries", "logDamaged", "operations", "problems", "store",
+                "uniqueViolations",
             ])
         #expect(document["consistent"] as? Bool == true)
         let rebuilt = try Runner.run("rebuild", fixture.path)

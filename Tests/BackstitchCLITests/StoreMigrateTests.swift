@@ -62,7 +62,7 @@ import Waiting
     @Test
     func `a migration that is killed at any moment leaves the old store or the new one`() throws {
         try enlarge()
-        let kills = Load.count("MIGRATION_KILLS", else: 10)
+        let kills = Load.count("MIGRATION_KILLS", else: 4)
         var state: UInt64 = 7
         var (new, drafts) = (0, 0)
         for number in 0..<kills {

@@ -3,6 +3,7 @@ import BackstitchCore
 import ChildProcess
 import CloudKitRecordService
 import Foundation
+import Glibc
 import TestBudget
 import Testing
 
@@ -58,6 +59,35 @@ import Testing
         #expect(try await names(hub, user: 1, in: "Next") == records)
         #expect(try await names(hub, in: "Next") == records)
         #expect(try hub.stop() == .exit(code: 0))
+    }
+
+    @Test func `following tries again if its first round can't reach the service`() async throws {
+        let hub = try KillableHub(folder: fixture.root + "/hub")
+        try fixture.fill(3)
+        try hub.killForGood()
+        let child = try Runner.start(arguments(hub, "--zone", "Notes", "--follow", "--json"))
+        #expect(line(child.complaint).contains("unreachable"))
+        try hub.restart()
+        #expect(line(child.output).contains(#""pending":0"#))
+        #expect(try await names(hub, in: "Notes").count == 3)
+        child.send(SIGTERM)
+        #expect(try child.wait() == .exit(code: 0))
+        #expect(try hub.stop() == .exit(code: 0))
+    }
+
+    /// Reads up to the end of a line.
+    private func line(_ handle: FileHandle) -> String {
+        var bytes: [UInt8] = []
+        while let byte = handle.readData(ofLength: 1).first, byte != 10 { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test func `without following a service that can't be reached ends it`() throws {
+        let hub = try KillableHub(folder: fixture.root + "/hub")
+        try fixture.fill(1)
+        try hub.killForGood()
+        let result = try Runner.run(arguments(hub, "--zone", "Notes"))
+        #expect(result.code == 2 && result.complaint.contains("unreachable"))
     }
 
     @Test(arguments: [

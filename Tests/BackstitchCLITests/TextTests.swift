@@ -1,10 +1,10 @@
 import Backstitch
 import Foundation
-import Terminal
 import TestBudget
 import Testing
 
 @testable import BackstitchCLI
+@testable import Terminal
 
 @Suite(.budgeted) struct TextTests {
     @Test func `control characters of stored text don't reach the terminal`() {
@@ -32,6 +32,37 @@ import Testing
         let line = Progress.line("Verifying", done: 1_500, total: 3_000)
         #expect(line == "Verifying [###############...............] 50 %  1,500 of 3,000")
         #expect(Progress.line("x", done: 9, total: 3).contains("100 %"))
+        for columns in [0, 1, 20, 43, 50, 60, 200] {
+            let fitting = Progress.line("Verifying", done: 1_500, total: 3_000, columns: columns)
+            #expect(fitting.count <= columns)
+            #expect(fitting.contains("50 %") == (columns >= 20))
+            #expect(fitting.contains("[") == (columns >= 43))
+        }
+        let wide = Progress.line("Verifying", done: 1_500, total: 3_000, columns: 200)
+        #expect(wide == line)
+    }
+
+    @Test func `a bar shows the time that is left where there is room`() {
+        func line(_ left: Duration?, _ columns: Int? = nil) -> String {
+            Progress.line("x", done: 1, total: 4, left: left, columns: columns)
+        }
+        #expect(line(nil).hasSuffix("1 of 4"))
+        #expect(line(.milliseconds(20)).hasSuffix("1 of 4  1 s left"))
+        #expect(line(.seconds(59)).hasSuffix("  59 s left"))
+        #expect(line(.seconds(75)).hasSuffix("  1 min 15 s left"))
+        #expect(line(.seconds(7_320)).hasSuffix("  2 h 2 min left"))
+        for columns in 0..<80 { #expect(line(.seconds(75), columns).count <= columns) }
+        #expect(line(.seconds(75), 30).contains("["))
+        #expect(!line(.seconds(75), 30).contains("left"))
+        #expect(line(.seconds(75), 60).contains("left"))
+    }
+
+    @Test func `the time that is left follows from the pace since the first update`() {
+        var pace = Progress.Pace()
+        // The last two are of a round that begins again.
+        let updates = [(50, 9), (60, 10), (75, 14), (100, 19), (10, 20), (20, 21)]
+        let left = updates.map { pace.timeLeft(done: $0.0, total: 100, at: .seconds($0.1)) }
+        #expect(left == [nil, .seconds(4), .seconds(5), nil, nil, .seconds(8)])
     }
 
     @Test func `a bar shows nothing where nobody looks`() {

@@ -19,7 +19,7 @@ import Waiting
 
 /// Devices and a hub are killed again and again while files go up and come down, are evicted and collected.
 ///
-/// `TRANSFER_KILLS` says how often; 8 unless given. `TRANSFER_BUCKET` has the hub keep files in a bucket: its
+/// `TRANSFER_KILLS` says how often; 5 unless given. `TRANSFER_BUCKET` has the hub keep files in a bucket: its
 /// address, and behind a space the path of its credentials. `Tests/bucket/moto.py --run` sets it.
 @Suite(.budgeted, .serialized) struct TransferKillTests {
     private let fixture: StoreFixture
@@ -31,7 +31,7 @@ import Waiting
         async throws
     {
         let environment = ProcessInfo.processInfo.environment
-        let kills = Load.count("TRANSFER_KILLS", else: 8)
+        let kills = Load.count("TRANSFER_KILLS", else: 5)
         let bucket = environment["TRANSFER_BUCKET"]?.split(separator: " ").map(String.init) ?? []
         let options = zip(["--bucket", "--bucket-key"], bucket).flatMap { [$0, $1] }
         let hub = try KillableHub(folder: fixture.root + "/hub", options: options)
@@ -107,7 +107,7 @@ import Waiting
 
     private func content(of item: FileItem) -> Data {
         let owner = item.number % 7 == 0 ? "all" : "\(item.writer)"
-        let count = 256 * (1 + item.number * 11 % 60)
+        let count = 256 * (1 + item.number * 11 % 30)
         return Data(String(repeating: "\(owner) \(item.number) \n", count: count).utf8)
     }
 }

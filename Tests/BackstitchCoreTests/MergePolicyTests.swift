@@ -5,7 +5,7 @@ import Testing
 
 /// The policies that look at more than who comes first, by value.
 @Suite(.budgeted) struct MergePolicyTests {
-    static let (one, two, unknown) = (FieldID(1), FieldID(2), FieldID(9))
+    static let (one, two, three, unknown) = (FieldID(1), FieldID(2), FieldID(3), FieldID(9))
     static let base: Fields = [one: .string("1"), two: .string("2"), unknown: .string("u")]
     static let version = ServerVersion(changeTag: "t2", modifiedMilliseconds: 2_000)
 
@@ -39,7 +39,7 @@ import Testing
         _ rules: MergeRules, _ mine: Fields?, _ theirs: Fields?, at milliseconds: UInt64 = 1_000,
         answer: ConflictAnswer? = nil
     ) -> MergePlan {
-        var merge = Merge(rules: rules, knownFields: [Self.one, Self.two])
+        var merge = Merge(rules: rules, knownFields: [Self.one, Self.two, Self.three])
         merge.answer = answer
         return merge.plan(
             local: local(mine, at: milliseconds),
@@ -317,8 +317,66 @@ import Testing
         #expect(
             plan.question
                 == ConflictQuestion(
-                    base: Self.base, local: mine, server: theirs, localMilliseconds: 1_000,
-                    serverMilliseconds: 2_000))
+                    base: Self.base, local: mine, server: theirs, contested: [Self.one],
+                    localMilliseconds: 1_000, serverMilliseconds: 2_000))
+    }
+
+    /// Sides of which the first field was changed on both, the second here only, the third there only.
+    private var contestedSides: (mine: Fields, theirs: Fields) {
+        var theirs = fields(("s", "2"))
+        theirs[Self.three] = .string("there")
+        return (fields(("m", "here")), theirs)
+    }
+
+    /// What a merge makes of these sides.
+    private func mergedSides(_ title: String) -> Fields {
+        var merged = fields((title, "here"))
+        merged[Self.three] = .string("there")
+        return merged
+    }
+
+    @Test(arguments: [
+        (ConflictAnswer.server, "s"), (.client, "m"), (.fields([FieldID(1): .string("r")]), "r"),
+        (.fields([FieldID(2): .string("r"), FieldID(3): .null]), "s"),
+    ])
+    func `an answer to a merge decides the contested fields and no others`(
+        answer: ConflictAnswer, title: String
+    ) {
+        let (mine, theirs) = contestedSides
+        let policy = ConflictPolicy.merge(otherwise: .resolver)
+        let asked = self.plan(MergeRules(policy), mine, theirs).question
+        #expect(asked?.contested == [Self.one])
+        let plan = plan(MergeRules(policy), mine, theirs, answer: answer)
+        #expect(plan.rebase == .save(mergedSides(title)))
+        #expect(plan.conflict == report(policy, mine, theirs, mergedSides(title)))
+    }
+
+    @Test(arguments: [ConflictPolicy.keepBoth, .resolver])
+    func `a merge keeps two whole versions, or merges where there are no copies`(
+        otherwise: ConflictPolicy
+    ) {
+        let (mine, theirs) = contestedSides
+        var rules = MergeRules(.merge(otherwise: otherwise))
+        let kept = plan(rules, mine, theirs, answer: .keepBoth)
+        #expect(kept.copy == mine && kept.rebase == .nothing)
+        rules.mayCopy = false
+        let merged = plan(rules, mine, theirs, answer: .keepBoth)
+        #expect(merged.copy == nil && merged.rebase == .save(mergedSides("s")))
+    }
+
+    @Test func `an application that parks a merge decides nothing`() {
+        let (mine, theirs) = contestedSides
+        let plan = plan(
+            MergeRules(.merge(otherwise: .resolver)), mine, theirs, answer: .park(reason: "why"))
+        #expect(plan.parkingReason == "why" && plan.remote == .nothing && plan.rebase == .nothing)
+    }
+
+    @Test func `a field with a rule of its own is not asked about`() {
+        let (mine, theirs) = contestedSides
+        var rules = MergeRules(.merge(otherwise: .resolver))
+        rules.fields[Self.one] = .clientWins
+        let plan = plan(rules, mine, theirs)
+        #expect(plan.question == nil && plan.rebase == .save(mergedSides("m")))
     }
 
     @Test func `an answer is carried out`() {

@@ -38,7 +38,9 @@ import Testing
             Case("is, place", all.where(\.place, is: some.place)) { $0.place == some.place },
             Case("is, data", all.where(\.blob, is: some.blob)) { $0.blob == some.blob },
             Case("is, reference", all.where(\.boss, is: some.boss)) { $0.boss == some.boss },
-            Case("is, between milliseconds", all.where(\.born, is: between)) { _ in false },
+            Case("is, between milliseconds", all.where(\.born, is: between)) {
+                $0.born == some.born
+            },
             Case("is not", all.where(\.token, isNot: some.token)) { $0.token != some.token },
             Case("is not, optional", all.where(\.grade, isNot: grade)) { $0.grade != grade },
             Case("is not nil", all.where(\.seen, isNot: nil)) { $0.seen != nil },
@@ -49,7 +51,7 @@ import Testing
                 $0.grade.map { $0 >= grade } ?? false
             },
             Case("less, between milliseconds", all.where(\.born, lessThan: between)) {
-                $0.born < between
+                $0.born < some.born
             },
             Case("at least, optional date", all.where(\.seen, atLeast: seen)) {
                 $0.seen.map { $0 >= seen } ?? false
@@ -68,7 +70,7 @@ import Testing
                 [some.nick, nil].contains($0.nick)
             },
             Case("values, dates", all.where(\.born, in: [between, other.born])) {
-                $0.born == other.born
+                $0.born == some.born || $0.born == other.born
             },
             Case("no values", all.where(\.age, in: [])) { _ in false },
             Case("contains", all.where(\.name, contains: start)) {
@@ -180,6 +182,66 @@ import Testing
                 #expect(typed == translated.map(\.id).sorted(), "\(test.name)")
             }
         }
+    }
+
+    @Test func `conditions that a loop collects are one list`() throws {
+        var generator = SeededGenerator(seed: 12)
+        let samples = generator.samples(count: 40)
+        let source = try MemorySource(samples)
+        var any = QueryCondition<Sample>().where(\.age, is: -1)
+        var named = RecordQuery.Condition.equal("age", .int64(-1))
+        for number in 0..<5_000 {
+            any = .any([any, QueryCondition<Sample>().where(\.age, is: number)])
+            named = .any([named, .equal("age", .int64(Int64(number)))])
+        }
+        var all = QueryCondition<Sample>()
+        for number in 0..<500 { all = all.where(\.age, isNot: number) }
+        let found = samples.filter { (-1..<5_000).contains($0.age) }.map(\.id).sorted()
+        let others = samples.filter { !(0..<500).contains($0.age) }.map(\.id).sorted()
+        #expect(try source.fetch(Query<Sample>().where(any)).map(\.id).sorted() == found)
+        let query = RecordQuery(entity: "Sample").where(named)
+        #expect(try source.fetch(query).map(\.id).sorted() == found)
+        #expect(try source.fetch(Query<Sample>().where(all)).map(\.id).sorted() == others)
+    }
+
+    /// Conditions that are nested in turn, so that no two lists of one kind meet.
+    private func nested(
+        _ count: Int
+    ) -> (typed: QueryCondition<Sample>, named: RecordQuery.Condition) {
+        let three = QueryCondition<Sample>().where(\.age, is: 3)
+        let four = QueryCondition<Sample>().where(\.age, is: 4)
+        var typed = three
+        var named = RecordQuery.Condition.equal("age", .int64(3))
+        for _ in 0..<count {
+            typed = .any([.all([typed, .not(four)]), three])
+            named = .any([
+                .all([named, .notEqual("age", .int64(4))]), .equal("age", .int64(3)),
+            ])
+        }
+        return (typed, named)
+    }
+
+    @Test func `conditions may be nested, and too deep is an error`() throws {
+        var generator = SeededGenerator(seed: 13)
+        let samples = generator.samples(count: 40)
+        let source = try MemorySource(samples)
+        let some = nested(20)
+        let found = samples.filter { $0.age == 3 }.map(\.id).sorted()
+        #expect(try source.fetch(Query<Sample>().where(some.typed)).map(\.id).sorted() == found)
+        let query = RecordQuery(entity: "Sample").where(some.named)
+        #expect(try source.fetch(query).map(\.id).sorted() == found)
+        let many = nested(1_000)
+        var related = QueryCondition<Sample>()
+        for _ in 0..<1_000 { related = QueryCondition<Sample>().where(\.boss, fulfils: related) }
+        for query in [Query<Sample>().where(many.typed), Query<Sample>().where(related)] {
+            let error = #expect(throws: QueryError.self) { _ = try source.fetch(query) }
+            #expect(error?.code == .unsupportedExpression)
+            #expect(error?.message.contains("200") == true)
+        }
+        let named = RecordQuery(entity: "Sample").where(many.named)
+        let error = #expect(throws: QueryError.self) { _ = try source.fetch(named) }
+        #expect(error?.message.contains("200") == true)
+        #expect(throws: QueryError.self) { _ = try QueryFilter(named, in: source.binding) }
     }
 
     @Test func `a key path that is not stored and a date that is none fail when the query runs`() {

@@ -135,7 +135,7 @@ import Testing
         #expect(last?.code == .unknownAttribute)
         let scheme = error(Query().where(#Predicate<Sample> { $0.boss?.description == "a" }))
         #expect(scheme?.code == .unsupportedExpression)
-        #expect(scheme?.message.contains("KeyPath") == true)
+        #expect(scheme?.message.contains("boss") == true)
     }
 
     @Test func `unwrapping nil and overflow are errors, not traps`() throws {

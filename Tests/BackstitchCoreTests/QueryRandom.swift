@@ -5,6 +5,8 @@ import Foundation
 /// A generator that gives the same numbers for the same seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
+    /// Whether dates come as they are saved.
+    var roundsDates = false
 
     init(seed: UInt64) { state = seed }
 
@@ -97,7 +99,10 @@ extension SeededGenerator {
         if chance(0.1) {
             return pick([.distantPast, .distantFuture, Date(timeIntervalSince1970: 1e300)])
         }
-        return chance(0.5) ? date() : date().addingTimeInterval(pick([0.0003, -0.0004, 0.0007]))
+        let parts = [0.0003, -0.0004, 0.0007]
+        let some = chance(0.5) ? date() : date().addingTimeInterval(pick(parts))
+        guard roundsDates, let milliseconds = some.wholeMilliseconds else { return some }
+        return Date(milliseconds: milliseconds)
     }
 
     mutating func data() -> Data {

@@ -273,7 +273,7 @@ import Testing
         .referrers("Sample", by: "boss", count, fulfilling: condition)
     }
 
-    @Test(arguments: Load.some(of: 0..<30, oneOf: 4))
+    @Test(arguments: Load.some(of: 0..<30, oneOf: 9))
     func `conditions on lists and related records answer as Swift does`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed) &* 104_729 &+ 1)
         let samples = generator.samples(count: 60)
@@ -310,7 +310,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Load.some(of: 0..<20, oneOf: 2))
+    @Test(arguments: Load.some(of: 0..<20, oneOf: 5))
     func `sorts by related records are those of Swift, in pages too`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed) &* 15_485_863 &+ 5)
         let samples = generator.samples(count: 60)

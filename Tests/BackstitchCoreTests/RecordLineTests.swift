@@ -31,6 +31,15 @@ import Testing
                 """)
     }
 
+    @Test func `a line ends with a line feed, and no other separator in a text is one`() throws {
+        let title = "a\u{2028}b\u{2029}c\u{85}d\r\n"
+        let line = RecordLine(
+            entity: "Note", key: RecordKey(.text("n")), values: ["title": .string(title)])
+        let lines = Array(text(line).utf8).split(separator: 0x0A)
+        #expect(lines.count == 1)
+        #expect(try RecordLine(Array(lines[0])).values == ["title": .string(title)])
+    }
+
     @Test(arguments: 0..<20)
     func `what is written is read back exactly`(seed: UInt64) throws {
         var random = RandomValues(seed: seed)
@@ -52,6 +61,10 @@ import Testing
     @Test(arguments: [
         ("", "No JSON at byte 1: the text ends too early."),
         ("{\"entity\":", "No JSON at byte 11: the text ends too early."),
+        (
+            "\u{FEFF}{}",
+            "No JSON at byte 1: it begins with a byte order mark; write it without one."
+        ),
         ("[]", "The line is no JSON object."),
         ("{} x", "No JSON at byte 4: there is more behind the end of the value."),
         ("{\"a\":1,\"a\":2}", "No JSON at byte 8: the name \"a\" is there twice."),

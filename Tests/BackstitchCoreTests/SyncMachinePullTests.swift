@@ -72,6 +72,33 @@ import Testing
         #expect(machine.handle(.done) == .foldOutbox(continues: false))
     }
 
+    /// A machine that has ended a full fetch but for the sweep.
+    private func sweeping() -> SyncMachine {
+        var machine = begun()
+        _ = machine.handle(changed)
+        #expect(machine.handle(.zoneChanges(moreComing: false, isFullFetch: true)) == .sweep)
+        return machine
+    }
+
+    @Test func `what a full fetch did not list is looked up before the sweep ends`() {
+        var machine = sweeping()
+        #expect(machine.handle(.missed(3)) == .lookUpMissed(0..<3))
+        #expect(machine.handle(.done) == .sweep)
+        #expect(machine.handle(.missed(1)) == .lookUpMissed(0..<1))
+        #expect(machine.handle(.done) == .sweep)
+        #expect(machine.handle(.done) == .foldOutbox(continues: false))
+    }
+
+    @Test func `a refused look-up before a sweep is made smaller, and is not left out`() {
+        var machine = sweeping()
+        #expect(machine.handle(.missed(3)) == .lookUpMissed(0..<3))
+        #expect(machine.failed(.invalidRequest) == .lookUpMissed(0..<1))
+        #expect(machine.handle(.done) == .lookUpMissed(1..<2))
+        #expect(
+            machine.failed(.invalidRequest)
+                == .finish(.backOff(ServiceError(.invalidRequest))))
+    }
+
     @Test func `an expired database token is dropped`() {
         var machine = begun()
         #expect(machine.failed(.tokenExpired) == .dropDatabaseToken)

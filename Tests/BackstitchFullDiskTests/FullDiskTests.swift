@@ -119,6 +119,57 @@ struct FullDiskTests {
     }
 
     @Test(arguments: SmallDisk.kinds)
+    func `a store for which there is no room is refused, and is made once there is some`(
+        kind: SmallDisk.Kind
+    ) async throws {
+        let disk = try SmallDisk(kind)
+        for free in [0, 4, 8, 12, 24, 40, 64, 80, 96, 128, 192, 256] {
+            try disk.take()
+            disk.give(allBut: try disk.taken - free << 10)
+            let path = disk.path + "/store-\(free)"
+            let code = await Self.code {
+                let store = try Store(at: path, schema: Self.schema)
+                defer { store.close() }
+                try await store.write { try $0.insert(Bulky(id: "a", body: "")) }
+            }
+            #expect([nil, .full].contains(code), "\(free)")
+            #expect(code == .full || free > 0)
+            let names = try FileManager.default.contentsOfDirectory(atPath: disk.path)
+            #expect(!names.contains { $0.contains("draft") }, "\(names)")
+            disk.give()
+            let store = try Store(at: path, schema: Self.schema)
+            try await store.write { try $0.insert(Bulky(id: "b", body: "")) }
+            let expected: Set<Bulky.ID> = code == nil ? ["a", "b"] : ["b"]
+            #expect(try Self.ids(store) == expected, "\(free)")
+            #expect(try store.verify().problems == [])
+            store.close()
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    @Test(arguments: SmallDisk.kinds)
+    func `a copy without a lock file is read on a full disk, and is not written to`(
+        kind: SmallDisk.Kind
+    ) async throws {
+        let disk = try SmallDisk(kind)
+        let path = disk.path + "/store"
+        let made = try Store(at: path, schema: Self.schema)
+        try await made.write { try $0.insert(Bulky(id: "a", body: "")) }
+        made.close()
+        try FileManager.default.removeItem(atPath: path + "/lock.mdb")
+        try disk.take()
+        let read = try Store.open(existing: path)
+        #expect(try read.read { try $0.count(of: "Bulky") } == 1)
+        read.close()
+        let code = await Self.code { try Store(at: path, schema: Self.schema).close() }
+        #expect(code == .full)
+        disk.give()
+        let store = try Store(at: path, schema: Self.schema)
+        defer { store.close() }
+        #expect(try Self.ids(store) == ["a"])
+    }
+
+    @Test(arguments: SmallDisk.kinds)
     func `a full disk has a place for every reader`(kind: SmallDisk.Kind) async throws {
         let disk = try SmallDisk(kind)
         let path = disk.path + "/store"

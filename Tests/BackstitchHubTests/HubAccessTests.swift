@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchHub
 import CloudKitWire
 import Foundation
 import LMDB
@@ -55,7 +56,7 @@ struct HubAccessTests {
             zones: [ZoneFeedRequest(zoneID: WireZoneID("z"), syncToken: token)])
         let reply: ZoneChangesResponse = try await fixture.call(
             .zoneChanges, stolen, as: fixture.bob)
-        #expect(reply.zones.first?.code == "BAD_REQUEST")
+        #expect(reply.zones.first?.code == "ZONE_NOT_FOUND")
     }
 
     @Test("without credentials, or with wrong ones, there is one answer")
@@ -81,6 +82,30 @@ struct HubAccessTests {
         fixture.advance(milliseconds: HubLimits().sessionMilliseconds)
         let late = await fixture.send(.lookupRecords, as: fixture.ada, body: Self.lookup.body())
         #expect(late.status == 421)
+    }
+
+    @Test("a hub for development names a container that it does not have, and no other hub does")
+    func unknownContainer() async throws {
+        let target = "/database/1/iCloud.other/development/private/records/lookup?ckAPIToken=token"
+        let request = HubRequest(method: "POST", target: target, body: Self.lookup.body())
+        for namesUnknownContainers in [false, true] {
+            let folder = FileManager.default.temporaryDirectory.path + "/hub-\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            var configuration = HubConfiguration()
+            configuration.namesUnknownContainers = namesUnknownContainers
+            let hub = try await Hub.temporary(assetFolder: folder, configuration: configuration)
+            defer { hub.close() }
+            try await hub.accounts.makeContainer("iCloud.test", environment: "development")
+            let response = await hub.respond(to: request)
+            #expect(response.status == 401)
+            guard case .bytes(let body) = response.body else {
+                Issue.record("There is no body.")
+                continue
+            }
+            let error = try WireError(body: body)
+            #expect(error.serverErrorCode == "AUTHENTICATION_FAILED")
+            #expect(error.reason.contains("iCloud.other") == namesUnknownContainers)
+        }
     }
 
     @Test("who fails too often has to wait, and a revoked credential counts no more")

@@ -156,6 +156,133 @@ struct HubFeedTests {
         #expect(try await page(fixture).value != nil)
     }
 
+    @Test(
+        "a token counts while the commit that it tells of is in the database's history",
+        arguments: [
+            (5, 20, true), (5, 21, false), (6, 30, true), (6, 31, false), (7, 40, true),
+            (7, 41, false), (8, 1, false), (8, 0, true), (0, 1, false),
+        ] as [(UInt64, UInt64, Bool)])
+    func tokensAndHistory(run: UInt64, sequence: UInt64, counts: Bool) throws {
+        let (state, partition) = (StateRow(epoch: 7, tokenKey: [1]), Partition(number: 1))
+        var database = DatabaseRow(
+            DatabaseName(realm: 1, scope: .private, user: "u"), lastZone: 3)
+        (database.run, database.sequence) = (7, 40)
+        var history = FeedHistory()
+        history.note(FeedMark(run: 5, sequence: 20), at: 0, HubLimits())
+        history.note(FeedMark(run: 6, sequence: 30), at: 0, HubLimits())
+        var fetched = BufferedTransaction.Fetched()
+        fetched.keys = [(FeedHistory.key(partition), history.stored)]
+        let transaction = BufferedTransaction(RequestWork()) { [fetched] _ in fetched }
+        let feed = FeedToken.Feed(zone: 3, position: 12, floor: 0, database: database)
+        let given = FeedToken(
+            .zone, partition, zone: 3, origin: 10, sequence: 12,
+            mark: FeedMark(run: run, sequence: sequence))
+        let token = try FeedToken(given.text(state), .zone, partition, state)
+        #expect(token == given)
+        #expect(FeedToken.position(given.text(state)) == 12)
+        if counts {
+            try token.check(feed, in: transaction)
+        } else {
+            #expect(throws: FeedToken.Failure.otherEpoch) { try token.check(feed, in: transaction) }
+        }
+        // The number of another zone is no loss, but only if nothing else is.
+        var other = feed
+        other.zone = 4
+        #expect(throws: counts ? FeedToken.Failure.unknown : .otherEpoch) {
+            try token.check(other, in: transaction)
+        }
+    }
+
+    @Test("a token of an older program counts up to where the feed goes")
+    func tokenWithoutCommit() async throws {
+        let (state, partition) = (StateRow(epoch: 7, tokenKey: [1]), Partition(number: 1))
+        let database = DatabaseRow(
+            DatabaseName(realm: 1, scope: .private, user: "u"), lastZone: 3)
+        let text = FeedToken(.zone, partition, zone: 3, origin: 10, sequence: 12, mark: nil)
+            .text(state)
+        let token = try FeedToken(text, .zone, partition, state)
+        let transaction = BufferedTransaction(RequestWork()) { _ in BufferedTransaction.Fetched() }
+        func check(at position: UInt64) throws {
+            try token.check(
+                FeedToken.Feed(zone: 3, position: position, floor: 0, database: database),
+                in: transaction)
+        }
+        try check(at: 12)
+        #expect(throws: FeedToken.Failure.otherEpoch) { try check(at: 11) }
+        // One of a page backwards in an empty zone is none.
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        var feed = ZoneFeedRequest(zoneID: WireZoneID("z"))
+        feed.isReverse = true
+        let reply: ZoneChangesResponse = try await fixture.call(
+            .zoneChanges, ZoneChangesRequest(zones: [feed]))
+        let latest = try #require(reply.zones.first?.value?.syncToken)
+        #expect(try await page(fixture, since: latest).value != nil)
+    }
+
+    /// A history with a number of runs, each of which ended some milliseconds after the one before.
+    private static func history(
+        runs: Int, milliseconds: Int64, _ limits: HubLimits = HubLimits()
+    ) -> FeedHistory {
+        var history = FeedHistory()
+        for number in 1...runs {
+            history.note(
+                FeedMark(run: UInt64(number), sequence: UInt64(number)),
+                at: Int64(number) * milliseconds, limits)
+        }
+        return history
+    }
+
+    private static func firstRun(_ history: FeedHistory) -> UInt64? {
+        history.entries.first?.mark.run
+    }
+
+    @Test("the history of a database keeps each run once, as it wrote last")
+    func historyOfRuns() throws {
+        var history = Self.history(runs: 300, milliseconds: 1)
+        history.note(FeedMark(run: 200, sequence: 301), at: 301, HubLimits())
+        #expect(history.entries.count == 300)
+        let sequences = history.entries.map(\.mark.sequence)
+        #expect(sequences == sequences.sorted())
+        #expect(history.holds(FeedMark(run: 1, sequence: 1)))
+        #expect(!history.holds(FeedMark(run: 1, sequence: 2)))
+        #expect(history.holds(FeedMark(run: 200, sequence: 250)))
+        #expect(try FeedHistory(stored: history.stored) == history)
+        for damaged in [[1, 2], [1, 2, 3], [2]] as [[UInt8]] {
+            #expect(throws: HubError.self) { try FeedHistory(stored: damaged) }
+        }
+    }
+
+    @Test(
+        "runs are kept as long as tombstones are, so that hubs may start often, and so many at most"
+    )
+    func boundedHistory() {
+        let hour: Int64 = 3_600 * 1_000
+        // Of 180 days there are all, and the one that ended when they began.
+        #expect(
+            Self.firstRun(Self.history(runs: 2_500, milliseconds: 2 * hour)) == 2_500 - 180 * 12)
+        // However long ago they were.
+        let rare = Self.history(runs: 300, milliseconds: 365 * 24 * hour)
+        #expect(rare.entries.count == FeedHistory.runsMin && Self.firstRun(rare) == 45)
+        let often = Self.history(runs: 4_200, milliseconds: 1_000)
+        #expect(often.entries.count == 4_096 && Self.firstRun(often) == 105)
+        #expect(often.stored.count < 100_000)
+        var limits = HubLimits()
+        limits.runsPerDatabase = 7
+        #expect(Self.history(runs: 20, milliseconds: hour, limits).entries.count == 7)
+    }
+
+    @Test("a history that an older program wrote has its runs, without times")
+    func historyWithoutTimes() throws {
+        let bytes = (1...3).flatMap { number in
+            UInt64(number).bigEndianBytes + UInt64(10 * number).bigEndianBytes
+        }
+        let history = try FeedHistory(stored: bytes)
+        #expect(history.entries.map(\.mark.run) == [1, 2, 3])
+        #expect(history.entries.map(\.mark.sequence) == [10, 20, 30])
+        #expect(try FeedHistory(stored: history.stored) == history)
+    }
+
     @Test("tombstones go after their time, and older tokens with them")
     func retention() async throws {
         var limits = HubLimits()

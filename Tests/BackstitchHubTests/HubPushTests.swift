@@ -189,6 +189,26 @@ struct HubPushTests {
         #expect(try payload.object("qry")?.integer("fo") == 1)
     }
 
+    @Test("a subscription to an encrypted field keeps no other one from being told")
+    func encryptedField() async throws {
+        let fixture = try await HubFixture()
+        try await fixture.makeZones("z")
+        for (id, filters) in [
+            ("first", [ServiceFilter(.field("n"), .equals, .int64(1))]), ("second", []),
+        ] {
+            var subscription = WireSubscription(subscriptionID: id, kind: .query)
+            subscription.query = ServiceQuery(recordType: "T", filters: filters)
+            try await subscribe(fixture, subscription)
+        }
+        let token = try await makeToken(fixture)
+        var record = HubFixture.record("a", ["n": .int64(1)])
+        record.fields["n"]?.isEncrypted = true
+        _ = try await fixture.modify(.init(.create, record))
+        await fixture.tellAll()
+        let payload = try JSONObject(body: await poll(fixture, token)).requiredObject("ck")
+        #expect(try payload.object("qry")?.text("sid") == "second")
+    }
+
     @Test("subscriptions are listed, looked up and deleted, each by its user alone")
     func subscriptions() async throws {
         let fixture = try await HubFixture()
@@ -212,6 +232,51 @@ struct HubPushTests {
         let reply: SubscriptionsResponse = try await fixture.call(
             .modifySubscriptions, ModifySubscriptionsRequest(operations: operations))
         #expect(reply.subscriptions.map(\.code) == [nil, "NOT_FOUND", "ZONE_NOT_FOUND"])
+    }
+
+    @Test func `a subscription whose query nothing can answer to fails alone`() async throws {
+        let fixture = try await HubFixture()
+        func operation(_ id: String, _ query: String) -> String {
+            """
+            {"operationType":"create","subscription":{"subscriptionID":"\(id)",
+            "subscriptionType":"query","query":{\(query)}}}
+            """
+        }
+        let good = """
+            "recordType":"T","filterBy":[{"fieldName":"n","comparator":"EQUALS","fieldValue":{"value":1}}]
+            """
+        let filters = [
+            #"{"fieldName":"n","comparator":"NEARLY","fieldValue":{"value":1}}"#,
+            #"{"comparator":"EQUALS","fieldValue":{"value":1}}"#, #"{"fieldName":"n"}"#,
+            #"{"fieldName":"n","comparator":"NEAR","fieldValue":{"value":1}}"#,
+            #"{"fieldName":"n","comparator":"LESS_THAN","fieldValue":{}}"#,
+        ]
+        // No record can have these types.
+        let types = ["", "1", "_T", "T T", "\u{E9}t\u{E9}", String(repeating: "T", count: 256)]
+        let wrong =
+            filters.map { "\"recordType\":\"T\",\"filterBy\":[\($0)]" }
+            + types.map { "\"recordType\":\"\($0)\"" }
+        let operations =
+            [operation("first", good)]
+            + wrong.enumerated().map { operation("wrong\($0.offset)", $0.element) }
+            + [operation("last", good)]
+        // As it is: the description has no such queries.
+        let response = await fixture.hub.respond(
+            to: HubRequest(
+                method: "POST", target: fixture.target(.modifySubscriptions, as: fixture.ada),
+                headers: [],
+                body: Array("{\"operations\":[\(operations.joined(separator: ","))]}".utf8)))
+        guard case .bytes(let body) = response.body, response.status == 200 else {
+            Issue.record("the request failed with \(response.status)")
+            return
+        }
+        let codes = try SubscriptionsResponse(body: body).subscriptions.map(\.code)
+        let refused: [String?] = Array(repeating: "BAD_REQUEST", count: wrong.count)
+        #expect(codes == [nil] + refused + [nil])
+        let list: SubscriptionsResponse = try await fixture.call(
+            .listSubscriptions, EmptyResponse())
+        let ids = list.subscriptions.compactMap(\.value?.subscriptionID).sorted()
+        #expect(ids == ["first", "last"])
     }
 
     @Test("a file is uploaded, held by a record, and downloaded")

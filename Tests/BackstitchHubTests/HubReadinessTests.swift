@@ -3,6 +3,7 @@ import Foundation
 import LMDB
 import TestBudget
 import Testing
+import Waiting
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -26,8 +27,10 @@ struct HubReadinessTests {
         let fixture = try await HubFixture()
         let hub = fixture.hub
         #expect(await Self.get(hub, "/ready").status == 200)
+        // For a moment that counts; then the hub writes again.
+        fixture.advance(milliseconds: Readiness.keptMilliseconds)
         let (isBlocking, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        async let blocked: Void = hub.storage.write(to: [.global]) { _ in
+        async let blocked: Void = hub.storage.write(to: [Readiness.partition]) { _ in
             isBlocking.signal()
             isOver.wait()
         }
@@ -57,31 +60,93 @@ struct HubReadinessTests {
         }
     }
 
-    @Test func `a full disk is told until a write is kept again`() async throws {
+    @Test func `a full disk is told for half a minute, and until a write is kept again`()
+        async throws
+    {
         let fixture = try await HubFixture()
-        fixture.hub.readiness.noteFullDisk()
-        // The probe is kept, so that there is space again.
-        #expect(await Self.get(fixture.hub, "/ready").status == 200)
-        let answer = await Readiness().answer(of: FullStorage(), fixture.hub.assets, now: 0)
-        #expect(answer == .ready)
-        let full = Readiness()
-        full.noteFullDisk()
-        for _ in 0..<2 {
-            let answer = await full.answer(of: FullStorage(), fixture.hub.assets, now: 0)
-            #expect(answer == .diskFull)
-        }
+        let hub = fixture.hub
+        #expect(await Self.get(hub, "/ready").status == 200)
+        hub.readiness.noteFullDisk(now: hub.configuration.steadyNow)
+        fixture.advance(milliseconds: 12_000)
+        let full = await Self.get(hub, "/ready")
+        #expect(full.status == 503 && !hub.readiness.isProbing)
+        #expect(
+            try Self.reason(full) == "The disk is full. Writes found no space for 12 seconds.")
+        fixture.advance(milliseconds: Readiness.fullMilliseconds - 12_000)
+        #expect(await Self.get(hub, "/ready").status == 200)
     }
 
-    @Test func `storage that is away is told`() async throws {
+    @Test func `a probe that is kept does not hide a write that found no space meanwhile`()
+        async throws
+    {
+        let fixture = try await HubFixture()
+        let hub = fixture.hub
+        let (isBlocking, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        async let blocked: Void = hub.storage.write(to: [Readiness.partition]) { _ in
+            isBlocking.signal()
+            isOver.wait()
+        }
+        await Self.wait(for: isBlocking)
+        async let probed = Self.get(hub, "/ready")
+        while !hub.readiness.isProbing { await Task.yield() }
+        hub.readiness.noteFullDisk(now: hub.configuration.steadyNow)
+        isOver.signal()
+        try await blocked
+        #expect(await probed.status == 200)
+        #expect(await Self.get(hub, "/ready").status == 503)
+        fixture.advance(milliseconds: Readiness.fullMilliseconds)
+        #expect(await Self.get(hub, "/ready").status == 200)
+    }
+
+    @Test func `a probe needs space, as writes of users do, and leaves nothing`() async throws {
+        let fixture = try await HubFixture()
+        let readiness = Readiness()
+        for now in [0, Readiness.fullMilliseconds] {
+            let answer = await readiness.answer(of: FullStorage(), fixture.hub.assets, now: now)
+            #expect(answer == .diskFull)
+        }
+        #expect(await Self.get(fixture.hub, "/ready").status == 200)
+        #expect(try fixture.hub.storage.readHere { try $0.count(.probe) } == 0)
+        let incoming = fixture.folder.path + "/incoming"
+        #expect(try FileManager.default.contentsOfDirectory(atPath: incoming) == [])
+    }
+
+    @Test func `storage that is away is told, and a folder of files that can't be written`()
+        async throws
+    {
         let fixture = try await HubFixture()
         let away = fixture.folder.path + "/away"
         let files = try FolderFiles(folder: away)
+        let storage = fixture.hub.storage
+        #expect(await Readiness().answer(of: storage, files, now: 0) == .ready)
+        try FileManager.default.removeItem(atPath: away + "/incoming")
+        #expect(await Readiness().answer(of: storage, files, now: 0) == .storageAway)
         try FileManager.default.removeItem(atPath: away)
-        let answer = await fixture.hub.readiness.answer(of: fixture.hub.storage, files, now: 0)
-        #expect(answer == .storageAway)
+        #expect(await Readiness().answer(of: storage, files, now: 0) == .storageAway)
     }
 
-    /// A storage on a disk without space: what changes nothing succeeds.
+    @Test func `a hub that goes on removes what another one left of uploads a day ago`()
+        async throws
+    {
+        let fixture = try await HubFixture()
+        let folder = fixture.folder.path + "/shared"
+        let files = try FolderFiles(folder: folder, isShared: true)
+        let hub = try await Hub(
+            storage: MemoryHubStorage(), files: files, configuration: fixture.hub.configuration,
+            machine: .system)
+        defer { hub.close() }
+        hub.tick()
+        let (cut, fresh) = (files.incomingPath([1]), files.incomingPath([2]))
+        for path in [cut, fresh] { try files.write([1], to: path) }
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: cut)
+        fixture.advance(milliseconds: SweepRound.hourMilliseconds)
+        hub.tick()
+        try await eventually { !FileManager.default.fileExists(atPath: cut) }
+        #expect(FileManager.default.fileExists(atPath: fresh))
+    }
+
+    /// A storage on a disk without space: nothing is added.
     private struct FullStorage: HubStorage {
         private struct Full: StorageFailure {
             var isAboutSpace: Bool { true }
@@ -89,6 +154,7 @@ struct HubReadinessTests {
 
         private struct Transaction: HubWriting {
             let work: RequestWork
+            var run: UInt64 { 1 }
 
             func withValue<R>(
                 _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
@@ -124,8 +190,8 @@ struct HubReadinessTests {
         func submitRead<R: Sendable>(
             _ lane: WorkPool.Lane, _ work: RequestWork,
             _ body: @escaping @Sendable (any HubReading) throws -> R,
-            answer: @escaping @Sendable (Result<R, any Error>) -> Void
-        ) { answer(Result { try body(Transaction(work: work)) }) }
+            answer: @escaping @Sendable (Result<R, any Error>) -> WorkPool.Answer
+        ) { answer(Result { try body(Transaction(work: work)) })() }
 
         func write<R: Sendable>(
             _ work: RequestWork, to partitions: Partitions,

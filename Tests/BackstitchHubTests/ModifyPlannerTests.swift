@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Foundation
 import TestBudget
 import Testing
 
@@ -63,6 +64,42 @@ struct ModifyPlannerTests {
         }
         return WireRecordOperation(
             .create, HubFixture.record(name, reference.map { ["link": $0] } ?? [:]))
+    }
+
+    /// Sets the fields of the record "r" to values as they stand in JSON.
+    private static func update(json: [String: String]) throws -> WireRecordOperation {
+        var record = HubFixture.record("r")
+        for (name, text) in json {
+            record.fields[name] = try WireField(
+                json: JSONObject(body: Array(text.utf8)), name: name)
+        }
+        return WireRecordOperation(.forceUpdate, record)
+    }
+
+    @Test func `a value without a type takes the type of its field`() throws {
+        var zone = ZoneModel()
+        let fields: [String: ServiceValue] = [
+            "at": .timestamp(milliseconds: 1), "share": .double(0.5), "bytes": .bytes(Data([1])),
+            "count": .int64(1), "text": .string("a"),
+        ]
+        _ = try zone.run(WireRecordOperation(.create, HubFixture.record("r", fields)))
+        _ = try zone.run(
+            try Self.update(json: [
+                "at": #"{"value":2}"#, "share": #"{"value":3}"#, "bytes": #"{"value":"AgM="}"#,
+                "count": #"{"value":4}"#, "text": #"{"value":"b"}"#, "new": #"{"value":5}"#,
+            ]))
+        let expected: [String: ServiceValue] = [
+            "at": .timestamp(milliseconds: 2), "share": .double(3), "bytes": .bytes(Data([2, 3])),
+            "count": .int64(4), "text": .string("b"), "new": .int64(5),
+        ]
+        #expect(try zone.records["r"]?.fields() == expected.mapValues { WireField($0) })
+        _ = try zone.run(
+            try Self.update(json: [
+                "at": #"{"value":6,"type":"INT64"}"#, "bytes": #"{"value":"no base64"}"#,
+            ]))
+        let changed = try #require(try zone.records["r"]?.fields())
+        #expect(changed["at"]?.value == .int64(6))
+        #expect(changed["bytes"]?.value == .string("no base64"))
     }
 
     private static func delete(_ name: String) -> WireRecordOperation {

@@ -32,12 +32,15 @@ import Threading
         func submitRead<R: Sendable>(
             _ lane: WorkPool.Lane, _ work: RequestWork,
             _ body: @escaping @Sendable (any HubReading) throws -> R,
-            answer: @escaping @Sendable (Result<R, any Error>) -> Void
+            answer: @escaping @Sendable (Result<R, any Error>) -> WorkPool.Answer
         ) {
             reading.withLock { $0 += 1 }
-            base.submitRead(lane, work, body) {
-                answer($0)
-                reading.withLock { $0 -= 1 }
+            base.submitRead(lane, work, body) { result in
+                let handOver = answer(result)
+                return {
+                    handOver()
+                    reading.withLock { $0 -= 1 }
+                }
             }
         }
 

@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchSync
+import BackstitchTesting
 import Foundation
 import TestBudget
 import Testing
@@ -62,7 +63,16 @@ struct ReplyTests {
         ),
         (reply(400, #"{"serverErrorCode":"BAD_REQUEST","reason":"b"}"#), .tokenExpired, nil),
         (reply(400, #"{"serverErrorCode":"CHANGE_TOKEN_EXPIRED"}"#), .tokenExpired, nil),
-        (reply(418, #"{"serverErrorCode":"TEAPOT","reason":"b"}"#), .tokenExpired, nil),
+        (reply(418, #"{"serverErrorCode":"TEAPOT","reason":"b"}"#), .invalidRequest, nil),
+        (
+            reply(503, #"{"serverErrorCode":"TEAPOT","reason":"b"}"#), .serviceUnavailable, nil
+        ),
+        (
+            reply(
+                200,
+                #"{"zones":[{"zoneID":{"zoneName":"z"},"serverErrorCode":"REQUEST_FAILED","reason":"r"}]}"#
+            ), .invalidRequest, nil
+        ),
         (reply(200, #"{"zones":[{"zoneID":{"zone"#), .network, nil),
         (reply(200, "<html>Welcome to this hotel</html>"), .network, nil),
         (reply(200, "{}"), .network, nil),
@@ -95,6 +105,80 @@ struct ReplyTests {
                 #expect(error.retryAfterSeconds == retryAfter)
             }
         }
+    }
+
+    @Test("what the simulation makes of a proxy's answers is what a client makes of them")
+    func proxies() async throws {
+        for (status, code) in FaultKind.proxyAnswers {
+            let reply = Self.reply(status, "<html><body>Not the service</body></html>")
+            let service = try Self.service(ScriptedClient([reply]))
+            do {
+                _ = try await service.zoneChanges(
+                    in: ZoneID("z"), since: "token", limit: 10, fields: nil)
+                Issue.record("\(status) is no failure.")
+            } catch {
+                #expect(error.code == code, "\(status) \(error)")
+            }
+        }
+    }
+
+    @Test("a record that a page or a look-up fails to bring does not keep the others")
+    func recordErrors() async throws {
+        let good =
+            #"{"recordName":"a","recordType":"T","recordChangeTag":"1","fields":{},"modified":{"timestamp":5}}"#
+        let failed = #"{"recordName":"bad","serverErrorCode":"INTERNAL_ERROR","reason":"r"}"#
+        let torn = #"{"recordName":"torn","recordType":"T"}"#
+        let items = [good, failed, torn].joined(separator: ",")
+        let page =
+            #"{"zones":[{"zoneID":{"zoneName":"z"},"syncToken":"2","moreComing":false,"records":[\#(items)]}]}"#
+        let client = ScriptedClient([
+            Self.reply(200, page), Self.reply(200, #"{"records":[\#(items)]}"#),
+        ])
+        let service = try Self.service(client)
+        let changes = try await service.zoneChanges(
+            in: ZoneID("z"), since: "1", limit: 10, fields: nil)
+        #expect(changes.records.map(\.recordName) == ["a"])
+        #expect(changes.token == "2")
+        #expect(
+            changes.failures.mapValues(\.code)
+                == ["bad": .serviceUnavailable, "torn": .serviceUnavailable])
+        let found = try await service.lookUpRecords(["a", "bad", "torn"], in: ZoneID("z"))
+        guard case .found? = found.first, case .failed? = found.last, found.count == 3 else {
+            Issue.record("\(found)")
+            return
+        }
+    }
+
+    @Test("an error without a record's name, or of the zone, fails the page")
+    func pageErrors() async throws {
+        let errors: [(String, ServiceError.Code)] = [
+            (#"{"serverErrorCode":"INTERNAL_ERROR","reason":"r"}"#, .serviceUnavailable),
+            (
+                #"{"recordName":"a","serverErrorCode":"ZONE_NOT_FOUND","reason":"r"}"#,
+                .zoneNotFound
+            ),
+        ]
+        for (item, code) in errors {
+            let page =
+                #"{"zones":[{"zoneID":{"zoneName":"z"},"syncToken":"2","records":[\#(item)]}]}"#
+            let service = try Self.service(ScriptedClient([Self.reply(200, page)]))
+            do {
+                _ = try await service.zoneChanges(
+                    in: ZoneID("z"), since: "1", limit: 10, fields: nil)
+                Issue.record("\(item) is no failure.")
+            } catch {
+                #expect(error.code == code)
+            }
+        }
+    }
+
+    @Test("a zone that the list of changed zones fails to tell of counts as changed")
+    func zoneErrors() async throws {
+        let body =
+            #"{"zones":[{"zoneID":{"zoneName":"z"},"serverErrorCode":"INTERNAL_ERROR","reason":"r"}],"syncToken":"2"}"#
+        let service = try Self.service(ScriptedClient([Self.reply(200, body)]))
+        let page = try await service.databaseChanges(since: "1")
+        #expect(page.changedZones == [ZoneID("z")])
     }
 
     @Test("a bad request without a token is not one about a token")

@@ -341,7 +341,7 @@ import WireCrypto
         fixture.advance(milliseconds: 3_600_000)
         #expect(await send(right).status == 200)
         // One that was right forgets those that were wrong.
-        for _ in 0..<3 {
+        for _ in 0..<2 {
             for _ in 0..<HubLimits().failedPasswordsPerHour - 1 {
                 #expect(await send(form("Ada", "wrong horse"), from: "192.0.2.9").status == 401)
             }
@@ -370,7 +370,7 @@ import WireCrypto
         configuration.signInHeader = "X-Remote-User"
         let hub = try await Hub(
             storage: fixture.hub.storage, files: MemoryHubFiles(), configuration: configuration)
-        defer { hub.pool.stop() }
+        defer { hub.threads.stop() }
         func answer(
             _ method: String, _ names: [String], isFromProxy: Bool = true, form: String = "by=proxy"
         ) async -> Answer {

@@ -114,7 +114,7 @@ import WireCrypto
         // It is not said of environments that are not indexed.
         #expect(try diagnosis().isHealthy)
         let hub = try await fixture.makeHub(over: storage)
-        defer { hub.pool.stop() }
+        defer { hub.threads.stop() }
         #expect(try await entries() == before)
         #expect(try await found(.name("user 1202")).count == 1)
         let row = try await storage.read { [realm] in try $0.realm(realm) }

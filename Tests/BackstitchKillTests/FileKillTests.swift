@@ -13,12 +13,12 @@ import Testing
 
 /// Processes that add, save and collect files in one store are killed again and again.
 ///
-/// `FILE_KILLS` says how often; 12 unless given.
+/// `FILE_KILLS` says how often; 6 unless given.
 @Suite(.budgeted, .serialized) struct FileKillTests {
     @Test func `a saved record has its file, whoever is killed in the middle of a collection`()
         async throws
     {
-        let kills = Load.count("FILE_KILLS", else: 12)
+        let kills = Load.count("FILE_KILLS", else: 6)
         let root = FileManager.default.temporaryDirectory.path + "/files-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }

@@ -10,17 +10,17 @@ import Waiting
 
 /// A process that writes at full durability is killed again and again, at any moment.
 ///
-/// `KILL_ROUNDS` says how often; 25 unless given. `SHARED_KILLS` says how many of several processes that
-/// share a store are killed; 20 unless given. `SHARED_CLOSES` says how many of them close it; 16 unless
-/// given. `FULL_DISK_KILLS` says how many are killed on each disk that is full now and then; 12 unless given.
+/// `KILL_ROUNDS` says how often; 12 unless given. `SHARED_KILLS` says how many of several processes that
+/// share a store are killed; 10 unless given. `SHARED_CLOSES` says how many of them close it; 8 unless
+/// given. `VIEW_ROUNDS` says how many write beside a store with views; 4 unless given. `FULL_DISK_KILLS` says
+/// how many are killed on each disk that is full now and then; 6 unless given.
 ///
 /// Each process makes so many transactions at most, so that a store is as large on a busy machine as on any.
 @Suite(.budgeted, .serialized) struct KillTests {
-    /// After so many rounds a new store is begun, so that opening one is interrupted too.
-    private static let roundsPerStore = 20
-
     @Test func `what was acknowledged survives kills, and nothing is there in part`() async throws {
-        let rounds = Load.count("KILL_ROUNDS", else: 25)
+        let rounds = Load.count("KILL_ROUNDS", else: 12)
+        // After so many rounds a new store is begun, so that opening one is interrupted too.
+        let roundsPerStore = min(20, max(1, rounds / 2))
         let root = FileManager.default.temporaryDirectory.path + "/kill-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -29,8 +29,8 @@ import Waiting
         var state: UInt64 = 42
         for round in 0..<rounds {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            if round % Self.roundsPerStore == 0 { acknowledged = [:] }
-            let path = root + "/store-\(round / Self.roundsPerStore)"
+            if round % roundsPerStore == 0 { acknowledged = [:] }
+            let path = root + "/store-\(round / roundsPerStore)"
             // Every fifth kill comes while the store is being opened.
             let lines = round % 5 == 0 ? 0 : Int(state >> 33) % 60
             let microseconds = UInt32(state >> 40) % (round % 5 == 0 ? 40_000 : 2_000)
@@ -49,7 +49,7 @@ import Waiting
     @Test func `processes that share a store and are killed lose nothing and see the same`()
         async throws
     {
-        let kills = Load.count("SHARED_KILLS", else: 20)
+        let kills = Load.count("SHARED_KILLS", else: 10)
         let root = FileManager.default.temporaryDirectory.path + "/share-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -89,7 +89,7 @@ import Waiting
     func `processes that share a store close it in any order, and lose nothing`(
         mode: String
     ) async throws {
-        let ends = Load.count("SHARED_CLOSES", else: 16)
+        let ends = Load.count("SHARED_CLOSES", else: 8)
         let root = FileManager.default.temporaryDirectory.path + "/close-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -143,7 +143,7 @@ import Waiting
             at: path, schema: StoreSchema(Item.self), configuration: Views.configuration)
         defer { store.close() }
         var acknowledged: [Int: Int] = [:]
-        for round in 0..<9 {
+        for round in 0..<Load.count("VIEW_ROUNDS", else: 4) {
             let helper = try Helper(path, firstWriter: 4 * (round % 2), mode: "plain", most: 40)
             for reads in 1...50 {
                 // The helper has written one more before each read, and writes beside it up to its bound.
@@ -191,7 +191,7 @@ import Waiting
     }
 
     @Test func `data migrations whose processes are killed are made once and whole`() async throws {
-        let rounds = Load.count("KILL_ROUNDS", else: 25)
+        let rounds = Load.count("KILL_ROUNDS", else: 12)
         let root = FileManager.default.temporaryDirectory.path + "/migrate-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: root) }
@@ -255,7 +255,7 @@ import Waiting
     func `processes that are killed on a disk that is full now and then lose nothing`(
         kind: SmallDisk.Kind
     ) async throws {
-        let wanted = Load.count("FULL_DISK_KILLS", else: 12)
+        let wanted = Load.count("FULL_DISK_KILLS", else: 6)
         let disk = try SmallDisk(kind)
         let path = disk.path + "/store"
         func start(_ number: Int) throws -> Helper {

@@ -89,6 +89,22 @@ import Testing
         #expect(found.count == 1, Comment(rawValue: found.joined(separator: "\n")))
     }
 
+    @Test func `an inverse that is no reference is not taken for a delete rule`() throws {
+        let found = try diagnostics(
+            of: """
+                import Backstitch
+
+                @Entity struct Child { var id = ID(); var name: String }
+                @Entity struct Parent {
+                    var id = ID()
+                    @Relationship(inverse: \\Child.name) var children: ToMany<Child>
+                }
+                """)
+        let all = Comment(rawValue: found.joined(separator: "\n"))
+        #expect(found.contains { $0.contains("RecordReference") }, all)
+        #expect(!found.contains { $0.contains("the rule at the reference") }, all)
+    }
+
     @Test func `an order of lists, places and data does not compile`() throws {
         let found = try diagnostics(
             of: """

@@ -43,6 +43,16 @@ import Testing
             ])
     }
 
+    @Test(arguments: ["bad name!", "1st", "größe"])
+    func `the name is one that the service allows`(name: String) {
+        let expansion = Expansion("@Entity(\"\(name)\") struct Note { var id = ID() }")
+        #expect(
+            expansion.reports == [
+                "1:9 The service does not allow the name '\(name)'. Begin with a letter, and use ASCII "
+                    + "letters, digits and underscores, 255 at most."
+            ])
+    }
+
     @Test func `a struct without an identity is told to add one`() {
         let expansion = Expansion(
             """

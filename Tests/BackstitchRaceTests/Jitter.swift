@@ -16,7 +16,10 @@ final class Jitter: Sendable {
         hook.withLock { $0 = number }
     }
 
-    deinit { Interleaving.unhook(hook.withLock { $0 }) }
+    deinit { end() }
+
+    /// Passes no more time.
+    func end() { Interleaving.unhook(hook.withLock { $0 }) }
 
     /// How many points were passed.
     var count: Int { points.withLock { $0 } }

@@ -68,7 +68,7 @@ import Testing
         async throws
     {
         let store = try Store.inMemory(schema: Racing.schema)
-        let rounds = try await Racing.rounds(25) { round in
+        let rounds = try await Racing.rounds(6) { round in
             try await Self.race(2) { _ in
                 await Self.churn(store)
             } beside: {
@@ -103,7 +103,7 @@ import Testing
     {
         try await Racing.withFolder { path in
             let store = try Racing.store(at: path + "/store")
-            let rounds = try await Racing.rounds(25) { round in
+            let rounds = try await Racing.rounds(8) { round in
                 try await Self.race(2) { _ in
                     await Self.churn(store)
                 } beside: {
@@ -133,7 +133,7 @@ import Testing
     {
         try await Racing.withFolder { path in
             let first = try Racing.store(at: path + "/store")
-            let rounds = try await Racing.rounds(12) { round in
+            let rounds = try await Racing.rounds(6) { round in
                 try await Self.race(3) { number in
                     var writes = number == 0 ? 20 : 0
                     while !Task.isCancelled {
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func `streams end with their store, whoever opens and drops them`() async throws {
-        let rounds = try await Racing.rounds(40) { round in
+        let rounds = try await Racing.rounds(15) { round in
             try await Racing.withFolder { path in
                 let store = try Racing.store(at: path + "/store")
                 let other = try Racing.store(at: path + "/store")
@@ -200,7 +200,7 @@ import Testing
     {
         try await Racing.withFolder { path in
             let store = try Racing.store(at: path + "/store")
-            let rounds = try await Racing.rounds(30) { round in
+            let rounds = try await Racing.rounds(10) { round in
                 try await Self.race(3) { number in
                     while !Task.isCancelled {
                         if number == 0 {
@@ -235,6 +235,7 @@ import Testing
 
     /// A closure behind a lock was wrapped once more by each look at it, until the stack was full.
     @Test func `a point that is passed a hundred thousand times is passed as the first time`() {
+        jitter.end()
         let passed = Locked(0)
         // Other suites pass points at the same time.
         let hook = Interleaving.hook { point in
@@ -250,7 +251,7 @@ import Testing
     @Test func `a started engine hears of every save, whichever stream ends`() async throws {
         let cloud = SimulatedCloud()
         let store = try Store.inMemory(schema: Racing.schema)
-        let rounds = try await Racing.rounds(100) { round in
+        let rounds = try await Racing.rounds(30) { round in
             try await Self.race(2) { _ in
                 await Self.churn(store)
             } beside: {

@@ -10,12 +10,17 @@ enum FaultyIntermediary: CaseIterable, Sendable {
     case acknowledgesWithoutSaving
     /// Leaves deletions out of the feed.
     case dropsDeletions
+    /// Takes a token of commits that the service lost for one that is too old.
+    case hidesLostCommits
 
     var options: SimulationOptions {
         var options = SimulationOptions()
         switch self {
         case .acknowledgesWithoutSaving: options.intermediary = { Liar(service: $0) }
         case .dropsDeletions: options.intermediary = { Censor(service: $0) }
+        case .hidesLostCommits:
+            options.intermediary = { Soother(service: $0) }
+            options.faults = .only(connection: [], events: [.rollback, .foreignEdit])
         }
         return options
     }
@@ -45,6 +50,22 @@ enum FaultyIntermediary: CaseIterable, Sendable {
                 in: zone, since: token, limit: limit, fields: fields)
             page.deletions = []
             return page
+        }
+    }
+
+    private struct Soother: ForwardingService {
+        let service: any RecordService
+
+        func zoneChanges(
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        ) async throws(ServiceError) -> ZoneChangesPage {
+            do throws(ServiceError) {
+                return try await service.zoneChanges(
+                    in: zone, since: token, limit: limit, fields: fields)
+            } catch {
+                guard error.code == .zoneNotFound, token != nil else { throw error }
+                throw ServiceError(.tokenExpired)
+            }
         }
     }
 }

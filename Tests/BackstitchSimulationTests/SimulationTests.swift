@@ -5,14 +5,24 @@ import Testing
 import Waiting
 
 @Suite(.budgeted) struct SimulationTests {
-    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 4))
+    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 9))
     func `a seed passes all checks`(seed: UInt64) async {
         let result = await Simulation(seed: seed).run()
         #expect(result.failure == nil, "\(result.failure.map { "\($0)" } ?? "")")
         #expect(result.rounds > 10)
     }
 
-    @Test(arguments: Load.some(of: UInt64(100)...119, oneOf: 4))
+    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 9))
+    func `a seed with proxies, stuck feeds and records that fail passes all checks`(
+        seed: UInt64
+    ) async {
+        var options = SimulationOptions()
+        options.profile = .proxies
+        let result = await Simulation(seed: seed, options: options).run()
+        #expect(result.failure == nil, "\(result.failure.map { "\($0)" } ?? "")")
+    }
+
+    @Test(arguments: Load.some(of: UInt64(100)...119, oneOf: 7))
     func `the same seed does the same`(seed: UInt64) async {
         let first = await Simulation(seed: seed).run()
         let second = await Simulation(seed: seed).run()
@@ -23,15 +33,20 @@ import Waiting
 
     @Test(arguments: FaultyIntermediary.allCases)
     func `a service that does wrong is found out`(fault: FaultyIntermediary) async {
-        let summary = await SimulationRun.run(seeds: 1...10, options: fault.options)
-        #expect(!summary.failures.isEmpty)
-        #expect(summary.failures.allSatisfy { "\($0)".contains($0.replay) })
+        // Some ten are enough most of the time.
+        for first in stride(from: UInt64(1), to: 100, by: 10) {
+            let summary = await SimulationRun.run(
+                seeds: first...first + 9, options: fault.options)
+            #expect(summary.failures.allSatisfy { "\($0)".contains($0.replay) })
+            guard summary.failures.isEmpty else { return }
+        }
+        Issue.record("100 seeds found nothing.")
     }
 
     @Test func `a run adds up its seeds, however many run at a time`() async {
-        let one = await SimulationRun.run(seeds: 200...207, parallel: 1)
-        let many = await SimulationRun.run(seeds: 200...207, parallel: 8)
-        #expect(one.seeds == 8)
+        let one = await SimulationRun.run(seeds: 200...202, parallel: 1)
+        let many = await SimulationRun.run(seeds: 200...202, parallel: 8)
+        #expect(one.seeds == 3)
         #expect(one.rounds == many.rounds)
         #expect(one.faultsInjected == many.faultsInjected)
         #expect(one.operations == many.operations)

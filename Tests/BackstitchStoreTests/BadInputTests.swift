@@ -118,11 +118,12 @@ import Testing
         #expect(try store.read { try $0.count(query) } == 0)
     }
 
-    @Test(arguments: ["a\0b", "\u{FFFD}", "\u{202E}x", "e\u{301}", " ", "😀"])
+    @Test(arguments: ["a\0b", "\u{FFFD}", "\u{202E}x", "\u{E9}", " ", "😀"])
     func `awkward names and texts come back byte for byte`(name: String) async throws {
-        try save(Everything(id: .init(name), string: name))
+        let text = name + "e\u{301}"
+        try save(Everything(id: .init(name), string: text))
         let found = try store.read { try $0.find(Everything.self, .init(name)) }
-        #expect(found.map { Array($0.string.utf8) } == Array(name.utf8))
+        #expect(found.map { Array($0.string.utf8) } == Array(text.utf8))
         try await store.expectConsistent()
     }
 

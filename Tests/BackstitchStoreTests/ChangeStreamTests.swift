@@ -132,4 +132,29 @@ import Testing
         #expect(!changes.isComplete)
         #expect(!changes.isEmpty)
     }
+
+    @Test func `hundreds of readers hear of each commit`() async throws {
+        var readers = (0..<400).map { _ in store.changes().makeAsyncIterator() }
+        for name in ["a", "b"] {
+            try await store.write { try $0.save(Node(id: .init(name))) }
+            for number in readers.indices {
+                let change = await readers[number].next()
+                let isTold = change?.inserted(Node.self).contains(Node.ID(name)) == true
+                #expect(isTold, "reader \(number)")
+            }
+        }
+    }
+
+    @Test func `a commit is told though the task of its write is cancelled`() async throws {
+        var changes = store.changes().makeAsyncIterator()
+        let store = store
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await store.write { try $0.save(Node(id: "n")) }
+            #expect(Task.isCancelled)
+        }
+        try await task.value
+        let change = await changes.next()
+        #expect(change?.inserted(Node.self).contains(Node.ID("n")) == true)
+    }
 }

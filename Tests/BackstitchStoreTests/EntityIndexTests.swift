@@ -153,8 +153,10 @@ enum WithOtherIndexes {
         #expect(try await opened(Self.schema) == (1_400, [1, 2]))
         // That of the name stays as it is.
         #expect(
-            try await opened(StoreSchema(WithOtherIndexes.Resident.self)) == (1_400, [2, 3]))
-        #expect(try await opened(StoreSchema(WithoutIndexes.Resident.self)) == (0, []))
+            try await opened(StoreSchema(WithOtherIndexes.Resident.self, version: 1))
+                == (1_400, [2, 3]))
+        #expect(
+            try await opened(StoreSchema(WithoutIndexes.Resident.self, version: 2)) == (0, []))
     }
 
     @Test func `an index of other folding tables is built again`() async throws {

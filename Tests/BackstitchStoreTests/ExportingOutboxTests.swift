@@ -142,7 +142,7 @@ import Testing
             }
         }
         var parts: [[UInt8]] = []
-        let count = try store.exportOutbox { parts.append(Array($0)) }
+        let count = try store.exportOutbox { parts.append($0) }
         #expect(count == 1_000)
         #expect(parts.count > 5)
         #expect(parts.allSatisfy { $0.last == UInt8(ascii: "\n") && $0.count < 62_000 })

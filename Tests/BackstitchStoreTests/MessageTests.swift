@@ -69,6 +69,24 @@ import Testing
             text.contains("full") && text.contains("Raise StoreConfiguration.bytesMax"), "\(text)")
     }
 
+    @Test func `a sum of decimals with too many digits says what to do, and it helps`() throws {
+        let store = try Store.inMemory(schema: .all)
+        func sum() throws -> Decimal {
+            try store.read { try $0.aggregate(Query<Everything>(), .sum(\.decimal)) }
+        }
+        func save(_ third: Decimal) throws {
+            try store.write { transaction in
+                try transaction.save(Everything(id: "price", decimal: 12.5))
+                try transaction.save(Everything(id: "third", decimal: third))
+            }
+        }
+        try save(Decimal(1) / 3)
+        let text = message { _ = try sum() }
+        #expect(text.contains("round values before they are saved"), "\(text)")
+        try save(Decimal(33) / 100)
+        #expect(try sum() == Decimal(1_283) / 100)
+    }
+
     @Test func `what a query can't evaluate is named, and no tree is shown`() throws {
         let text = message {
             _ = try store.read {
@@ -81,5 +99,43 @@ import Testing
             _ = try store.read { try $0.fetch(Query<Plate>().sorted(by: \.shout)) }
         }
         #expect(!computed.contains("<computed"), "\(computed)")
+    }
+
+    @Test func `an expression that a query can't evaluate is named as it was written`() throws {
+        let (names, numbers) = (["a", "b"], [1, 2])
+        let predicates: [(String, Predicate<Plate>)] = [
+            ("[index]", #Predicate { names[$0.number] == "a" }),
+            ("max()", #Predicate { (numbers.max() ?? 0) == $0.number }),
+            ("min()", #Predicate { (numbers.min() ?? 0) == $0.number }),
+        ]
+        for (name, predicate) in predicates {
+            let text = message {
+                _ = try store.read { try $0.fetch(Query<Plate>().where(predicate)) }
+            }
+            #expect(text.contains("can't evaluate \(name). "), "\(text)")
+        }
+    }
+
+    @Test func `a property of a reference leads to the record at its other end`() throws {
+        let store = try Store.inMemory(schema: .all)
+        let optional = message {
+            _ = try store.read {
+                try $0.fetch(Query<Employee>().where(#Predicate { $0.department?.name == "Sales" }))
+            }
+        }
+        #expect(optional.contains("'department' of Employee"), "\(optional)")
+        #expect(optional.contains("where(\\.department, fulfils:"), "\(optional)")
+        let required = message {
+            _ = try store.read {
+                try $0.fetch(Query<Badge>().where(#Predicate { $0.employee.name == "Ada" }))
+            }
+        }
+        #expect(required.contains("where(\\.employee, fulfils:"), "\(required)")
+        let own = message {
+            _ = try store.read {
+                try $0.fetch(Query<Employee>().where(#Predicate { $0.id.name == "ada" }))
+            }
+        }
+        #expect(own.contains("compare the id itself"), "\(own)")
     }
 }

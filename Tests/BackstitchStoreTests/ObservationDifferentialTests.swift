@@ -9,12 +9,12 @@ import Testing
 /// Random histories of writes beside random reads: whenever running a read again gives something else,
 /// the change concerns what it had looked at.
 ///
-/// `OBSERVED_HISTORIES` is the number of histories, 20 unless given.
+/// `OBSERVED_HISTORIES` is the number of histories, 10 unless given.
 @Suite(.budgeted) struct ObservationDifferentialTests {
     typealias Read = (borrowing ReadTransaction) throws -> [String]
 
     static var histories: Int {
-        Load.count("OBSERVED_HISTORIES", else: 20)
+        Load.count("OBSERVED_HISTORIES", else: 10)
     }
 
     /// A random query of employees.

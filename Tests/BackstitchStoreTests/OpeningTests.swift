@@ -8,7 +8,7 @@ import Testing
 @testable import BackstitchStore
 
 enum Wrong {
-    @Entity("1st") struct Name {
+    @Entity struct Größe {
         var id = ID()
         var a_b: String
     }
@@ -107,14 +107,16 @@ enum Wrong {
 
     @Test func `all violations of a schema are in one error`() throws {
         let schema = StoreSchema(
-            Wrong.Name.self, Wrong.First.self, Wrong.Second.self, Wrong.Dangling.self)
+            Wrong.Größe.self, Wrong.First.self, Wrong.Second.self, Wrong.Dangling.self)
         let author = String(repeating: "x", count: 256)
         let error = try #require(
             failure {
                 _ = try folder.open(schema, configuration: StoreConfiguration(author: author))
             })
         #expect(error.code == .invalidSchema)
-        let parts = ["1st", "Twice is in the schema twice", "Dangling.node", "Node.self", "author"]
+        let parts = [
+            "Größe", "Twice is in the schema twice", "Dangling.node", "Node.self", "author",
+        ]
         for part in parts {
             #expect(error.message.contains(part), "\(part)")
         }

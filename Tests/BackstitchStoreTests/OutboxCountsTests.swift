@@ -57,7 +57,7 @@ import Testing
         #expect(try history.store.verify().problems == [])
     }
 
-    @Test(arguments: Load.some(of: UInt64(50)...61, oneOf: 4))
+    @Test(arguments: Load.some(of: UInt64(50)...61, oneOf: 7))
     func `they are made again beside writes, after a program that does not keep them`(
         seed: UInt64
     ) async throws {

@@ -75,6 +75,23 @@ import Threading
         #expect(zip(done, done.dropFirst()).count { $0.done > $1.done } == 2)
     }
 
+    @Test func `one count of operations goes through the log, the tables and the views`() throws {
+        var configuration = StoreConfiguration(projections: [Mirror()])
+        configuration.readThreadsMax = 1
+        let store = try Store.inMemory(schema: .all, configuration: configuration)
+        try fill(store)
+        let told = Locked<[(done: Int, total: Int)]>([])
+        let report = try store.verify { done, total in
+            told.withLock { $0.append((done, total)) }
+        }
+        #expect(report.problems == [])
+        let found = told.withLock { $0 }
+        #expect(found.allSatisfy { $0.total == 3 * report.operations })
+        #expect(zip(found, found.dropFirst()).allSatisfy { $0.done < $1.done })
+        let last = try #require(found.last)
+        #expect(last.done > 2 * report.operations)
+    }
+
     @Test(arguments: [TableKey.rows, TableKey.indexes, TableKey.inverses])
     func `an entry that is missing, too much or different is found`(table: UInt8) throws {
         let folder = try TemporaryFolder()

@@ -207,4 +207,14 @@ import Testing
         #expect(try store.operations { $0.author } == ["app", "import", "import"])
         #expect(try store.operations { $0.transaction } == [1, 2, 2])
     }
+
+    @Test func `the only record is deleted and saved again, many times`() async throws {
+        for number in 0..<50 {
+            try await store.write { try $0.save(Node(id: "only")) }
+            #expect(try store.read { try $0.count(Node.self) } == 1, "\(number)")
+            try await store.write { try $0.delete(Node.ID("only")) }
+            #expect(try store.read { try $0.fetch(Node.self) }.isEmpty, "\(number)")
+        }
+        try await store.expectConsistent()
+    }
 }

@@ -88,7 +88,7 @@ enum Retyped {
         let withIndex = try store.verify().entries
         try await store.expectConsistent()
         store.close()
-        let again = try folder.open(StoreSchema(Original.Item.self))
+        let again = try folder.open(StoreSchema(Original.Item.self, version: 1))
         #expect(try again.verify().entries == withIndex - 2)
         try await again.expectConsistent()
     }
@@ -106,10 +106,10 @@ enum Retyped {
     }
 
     @Test func `a mandatory attribute can't come back to records without it`() async throws {
-        let removed = try folder.open(StoreSchema(Removed.Item.self))
+        let removed = try folder.open(StoreSchema(Removed.Item.self, version: 1))
         try await removed.write { try $0.save(Removed.Item(id: "new", title: "New")) }
         removed.close()
-        let error = failure { _ = try folder.open(StoreSchema(Original.Item.self)) }
+        let error = failure { _ = try folder.open(StoreSchema(Original.Item.self, version: 2)) }
         #expect(error?.code == .invalidSchema)
         #expect(error?.message.contains("Item.code") == true)
     }

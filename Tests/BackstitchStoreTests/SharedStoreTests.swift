@@ -120,4 +120,21 @@ import Testing
             #expect(record?.values["added"] == .string("y"))
         }
     }
+
+    @Test func `a store whose folder is renamed takes no write, and is whole at its new place`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let store = try folder.open()
+        try store.write { _ = try $0.save(Department(id: "d", name: "One")) }
+        let moved = folder.root + "/moved"
+        try FileManager.default.moveItem(atPath: folder.store, toPath: moved)
+        let error = failure { try store.write { _ = try $0.save(Department(id: "e", name: "x")) } }
+        #expect(error != nil)
+        #expect(!FileManager.default.fileExists(atPath: folder.store))
+        store.close()
+        let opened = try Store(at: moved, schema: .all, configuration: .quick)
+        #expect(try opened.read { try $0.fetch(Department.self) }.map(\.id) == ["d"])
+        opened.close()
+    }
 }

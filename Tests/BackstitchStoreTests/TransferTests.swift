@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import Foundation
 import TestBudget
 import Testing
@@ -222,5 +223,66 @@ import Testing
         #expect(try store.head == 2)
         #expect(failure { _ = try save([:]) }?.code == .invalidValue)
         #expect(try store.head == 2)
+    }
+
+    @Test func `new attributes of a record are numbered at once, as far as there is room`()
+        throws
+    {
+        let store = try Store.inMemory(schema: .all)
+        let known = try #require(store.catalogSnapshot.table(named: "Department")).attributes.count
+        let room = Catalog.undeclaredMax - known
+        func values(_ count: Int) -> [String: RecordValue] {
+            var values: [String: RecordValue] = ["name": .string("One")]
+            for number in 0..<count { values["new\(number)"] = .int64(Int64(number)) }
+            return values
+        }
+        let (one, more) = (values(room), values(room + 1))
+        let key = RecordKey(.text("d"))
+        let error = failure {
+            try store.write {
+                _ = try $0.save(more, as: key, of: "Department", addsAttributes: true)
+            }
+        }
+        #expect(error?.code == .invalidValue)
+        #expect(error?.message.contains("there is room for \(room) more") == true)
+        #expect(store.catalogSnapshot.table(named: "Department")?.attributes.count == known)
+        let changes = try store.write { transaction in
+            let before = transaction.log.catalogChanges.count
+            try transaction.save(one, as: key, of: "Department", addsAttributes: true)
+            return transaction.log.catalogChanges.count - before
+        }
+        #expect(changes == 1)
+        let record = try #require(try store.read { try $0.record("d", of: "Department") })
+        #expect(record.values == one)
+        #expect(try store.verify().problems == [])
+    }
+
+    @Test func `a byte order mark is told, and the other lines are imported`() async throws {
+        let store = try Store.inMemory(schema: .all)
+        try await store.write { transaction in
+            for name in ["a", "b", "c"] {
+                try transaction.save(Department(id: .init(name), name: name))
+            }
+        }
+        let copy = try Store.inMemory(schema: .all)
+        var problems: [ImportReport.Problem] = []
+        let report = try await read(
+            [0xEF, 0xBB, 0xBF] + export(store), into: copy, problems: &problems)
+        #expect(report.inserted == 2)
+        #expect(problems.map(\.line) == [1])
+    }
+
+    /// They end a line for some programs, and not in JSON.
+    @Test func `separators of lines within a text end no line`() async throws {
+        let store = try Store.inMemory(schema: .all)
+        let name = "a\u{2028}b\u{2029}c\u{85}d\u{B}e\u{C}f\r\ng"
+        try await store.write { try $0.save(Department(id: "d", name: name)) }
+        let bytes = try export(store)
+        #expect(lines(bytes).count == 1)
+        let copy = try Store.inMemory(schema: .all)
+        var problems: [ImportReport.Problem] = []
+        _ = try await read(bytes, into: copy, problems: &problems)
+        #expect(problems == [])
+        #expect(try copy.read { try $0.find(Department.self, "d") }?.name == name)
     }
 }

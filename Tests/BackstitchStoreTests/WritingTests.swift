@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import LMDB
 import Threading
 import TestBudget
 import Testing
@@ -16,6 +17,20 @@ import Testing
         ServiceRecord(
             recordName: "r", recordType: "Novelty", changeTag: "1", modifiedMilliseconds: 1,
             fields: fields)
+    }
+
+    @Test func `a write runs as a whole though its task is cancelled, and can't see that`()
+        async throws
+    {
+        let cancelled = Task { [store] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await store.write { transaction in
+                try Task.checkCancellation()
+                try transaction.save(Node(id: "n"))
+            }
+        }
+        try await cancelled.value
+        #expect(try store.read { try $0.count(Node.self) } == 1)
     }
 
     @Test func `a failing write leaves no trace`() async throws {
@@ -47,20 +62,10 @@ import Testing
     @Test func `writes that wait share a commit, and each gets its own result`() async throws {
         let store = store
         let commits = Locked(0)
-        let started = DispatchSemaphore(value: 0)
         let go = DispatchSemaphore(value: 0)
         store.setCommitFault { commits.withLock { $0 += 1 } }
-        // The first write holds the writer thread until all others wait.
-        async let first: Void = store.write { _ in
-            started.signal()
-            go.wait()
-        }
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                started.wait()
-                continuation.resume()
-            }
-        }
+        // It holds the writer thread, and is no write: a write may run again, and would wait again.
+        store.environment.writer.submit { go.wait() }
         let results = await withTaskGroup(of: (Int, Result<Int, any Error>).self) { group in
             for index in 0..<64 {
                 group.addTask {
@@ -82,7 +87,6 @@ import Testing
             for await (index, result) in group { results[index] = result }
             return results
         }
-        try await first
         for index in 0..<64 {
             switch results[index] {
             case .success(let value): #expect(value == index)

@@ -3,6 +3,7 @@ import BackstitchCore
 import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
+import Foundation
 import Threading
 import TestBudget
 import Testing
@@ -106,9 +107,32 @@ import Testing
         #expect(conflict.local?["title"] == .string("mine"))
         #expect(conflict.server?["title"] == .string("theirs"))
         #expect(conflict.locallyChanged == ["title", "body"])
-        #expect(conflict.changedOnService == ["title"])
+        #expect(conflict.changedOnService == ["title"] && conflict.contested == ["title"])
         #expect(conflict.localDate != nil && conflict.serverDate != nil && conflict.sequence == 0)
         #expect(asked.withLock { $0.count } == 1)
+        try await phone.expectEqualToFresh(cloud)
+    }
+
+    @Test(arguments: [
+        (RecordConflict.Resolution.server, "theirs"), (.client, "mine"),
+        (.fields(["title": "decided"]), "decided"), (.fields(["body": "decided"]), "theirs"),
+    ])
+    func `an application decides within a merge only the attributes that both sides changed`(
+        answer: RecordConflict.Resolution, title: String
+    ) async throws {
+        let asked = Locked<[Set<String>]>([])
+        let phone = try await synced {
+            $0.conflictPolicy = .merge(otherwise: .resolver)
+            $0.conflictResolver = { conflict in
+                asked.withLock { $0.append(conflict.contested) }
+                return answer
+            }
+        }
+        try await phone.note("a", "mine", body: "here")
+        try cloud.editNote(["title": .string("theirs")])
+        #expect(try await phone.sync().conflicts == 1)
+        #expect(asked.withLock { $0 } == [["title"]])
+        #expect(remote(cloud) == ["Note a {body: here, title: \(title)}"])
         try await phone.expectEqualToFresh(cloud)
     }
 
@@ -262,6 +286,39 @@ import Testing
         clock.advance(milliseconds: 5_000)
         #expect(try await report.parkedRecords == 1)
         #expect(try phone.engine.parked().first?.reason.contains("5000 ms") == true)
+    }
+
+    @Test func `resolvers that block their threads park the records when their time is up`()
+        async throws
+    {
+        let (clock, door, isOpen) = (ManualClock(), Monitor(), Locked(false))
+        defer {
+            isOpen.withLock { $0 = true }
+            door.inside { door.broadcast() }
+        }
+        let phone = try await synced {
+            $0.conflictPolicy = .resolver
+            $0.resolverMilliseconds = 5_000
+            $0.clock = clock
+            $0.conflictResolver = { _ in
+                door.inside { while !isOpen.withLock({ $0 }) { door.wait() } }
+                return .client
+            }
+        }
+        // More than the threads that all tasks share.
+        let count = min(60, ProcessInfo.processInfo.activeProcessorCount + 1)
+        for number in 0..<count { try await phone.note("n\(number)", "base") }
+        try await phone.sync()
+        for number in 0..<count {
+            try await phone.note("n\(number)", "mine")
+            try cloud.write(
+                "n\(number)", type: "Note", fields: ["title": .string("theirs")],
+                in: scenarioZone)
+        }
+        async let report = phone.sync()
+        while clock.sleeperCount < count, !Task.isCancelled { await Task.yield() }
+        clock.advance(milliseconds: 5_000)
+        #expect(try await report.parkedRecords == count)
     }
 
     @Test func `an edit while the application decides is asked about again`() async throws {

@@ -167,7 +167,7 @@ struct CrashingDevice {
             ])
         #expect(expected.conflicts == 2)
         #expect(points > 50)
-        for crash in Load.some(of: 1...points, oneOf: 4) {
+        for crash in Load.some(of: 1...points, oneOf: 9) {
             let (outcome, _) = try await run(policy: policy, crash: crash)
             #expect(outcome == expected, "at point \(crash) of \(points)")
         }

@@ -52,6 +52,7 @@ import Testing
             .sync(call), .catchUp(call), .waitForOperation(3, call), .resumed, .stop, .storeClosed,
             .accountChanged, .reachable(true), .reachable(false),
             .timer(dueMilliseconds: machine.timerMilliseconds ?? 0), .timer(dueMilliseconds: -1),
+            .scheduled(dueMilliseconds: 5_000),
         ]
         events += requests.map { .request($0, call) }
         events += SyncTrigger.allCases.map { .triggered($0) }
@@ -229,7 +230,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 3))
+    @Test(arguments: Load.some(of: UInt64(1)...40, oneOf: 7))
     func `a random walk keeps what holds`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var bench = EngineBench(poll: seed % 2 == 0 ? 500 : nil)

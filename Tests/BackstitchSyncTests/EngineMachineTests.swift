@@ -55,6 +55,28 @@ import Testing
         #expect(bench.machine.timerMilliseconds == bench.now)
     }
 
+    @Test func `a started engine goes on when a round left something to be done later`() {
+        var bench = EngineBench()
+        bench.hand(.sync(1))
+        bench.go()
+        #expect(bench.hand(.scheduled(dueMilliseconds: 5_000)) == [])
+        bench.hand(.start)
+        #expect(
+            bench.hand(.scheduled(dueMilliseconds: 5_000)) == [.setTimer(dueMilliseconds: 5_000)])
+        bench.now = 5_000
+        #expect(
+            bench.hand(.timer(dueMilliseconds: 5_000)) == [.perform(2, .checkConfiguration)])
+        #expect(bench.hand(.scheduled(dueMilliseconds: 6_000)) == [])
+        // After a failure the next round comes at its own time.
+        bench.go { $0.isFetch }
+        bench.fail(ServiceError(.network, retryAfterSeconds: 60))
+        bench.go()
+        let due = bench.machine.timerMilliseconds
+        #expect(due == 65_000)
+        #expect(bench.hand(.scheduled(dueMilliseconds: 5_001)) == [])
+        #expect(bench.machine.timerMilliseconds == due)
+    }
+
     @Test func `calls during a round get one round of their own`() {
         var bench = EngineBench()
         bench.hand(.sync(1))

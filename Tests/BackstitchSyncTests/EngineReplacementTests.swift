@@ -4,65 +4,15 @@ import BackstitchStore
 import BackstitchSync
 import BackstitchTesting
 import Foundation
-import Threading
 import TestBudget
 import Testing
-
-/// A service that answers late, on the threads of the machine: how late, a seed says.
-private final class LateService: ForwardingService {
-    let service: any RecordService
-    private let generator: Locked<SeededGenerator>
-
-    init(_ service: SimulatedRecordService, seed: UInt64) {
-        self.service = service
-        generator = Locked(SeededGenerator(seed: seed))
-    }
-
-    private func wait() async {
-        let turns = generator.withLock { $0.next() % 400 }
-        for _ in 0..<turns { await Task.yield() }
-    }
-
-    func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
-    ) async throws(ServiceError) -> ZoneChangesPage {
-        await wait()
-        let page = try await service.zoneChanges(
-            in: zone, since: token, limit: limit, fields: fields)
-        await wait()
-        return page
-    }
-
-    func databaseChanges(since token: String?) async throws(ServiceError) -> DatabaseChangesPage {
-        let page = try await service.databaseChanges(since: token)
-        await wait()
-        return page
-    }
-
-    func modifyRecords(
-        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
-    ) async throws(ServiceError) -> [ModificationResult] {
-        await wait()
-        let results = try await service.modifyRecords(modifications, in: zone, atomic: atomic)
-        await wait()
-        return results
-    }
-
-    func lookUpRecords(
-        _ recordNames: [String], in zone: ZoneID
-    ) async throws(ServiceError) -> [LookupResult] {
-        let results = try await service.lookUpRecords(recordNames, in: zone)
-        await wait()
-        return results
-    }
-}
 
 /// Engines that are started, stopped, dropped, doubled and replaced all the time, on real threads,
 /// while a service answers late, others edit and the application writes.
 ///
 /// `ENGINE_REPLACEMENTS` replaces more of them.
 @Suite(.budgeted) struct EngineReplacementTests {
-    private static let replacements = Load.count("ENGINE_REPLACEMENTS", else: 15)
+    private static let replacements = Load.count("ENGINE_REPLACEMENTS", else: 8)
 
     private let cloud = SimulatedCloud(limits: ServiceLimits(recordsPerPage: 9))
 

@@ -28,6 +28,7 @@ struct EventRecorder: Sendable {
             case .conflict: "conflict"
             case .parked: "parked"
             case .rejected: "rejected"
+            case .undelivered: "undelivered"
             case .zoneLost: "zoneLost"
             }
         }

@@ -148,7 +148,7 @@ import Testing
         try await phone.sync()
         #expect(try parcel(phone)?.weight == nil)
         store.close()
-        store = try folder.store("phone", StoreSchema(OpenParcel.self))
+        store = try folder.store("phone", StoreSchema(OpenParcel.self, version: 1))
         phone = Device(store: store, service: cloud.connection(device: "phone"))
         try await phone.save(OpenParcel(id: "c", title: "unsynced"))
         try await phone.save(OpenParcel(id: "a", title: "edited"))

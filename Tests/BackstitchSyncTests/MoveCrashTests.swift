@@ -95,7 +95,7 @@ import Testing
         #expect(expected.old.count == 5)
         #expect(expected.conflicts == 1)
         #expect(points > 20)
-        for crash in Load.some(of: 1...points, oneOf: 4) {
+        for crash in Load.some(of: 1...points, oneOf: 9) {
             let (outcome, _) = try await run(recovery, crash: crash)
             #expect(outcome == expected, "at point \(crash) of \(points)")
         }

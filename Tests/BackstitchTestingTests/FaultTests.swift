@@ -107,6 +107,47 @@ import Testing
         #expect(fresh.changedZones == [fixture.zone])
     }
 
+    @Test func `a proxy answers in the server's place, which may have done what was asked`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        fixture.phone.faultPlan = FaultPlan(seed: 1, probabilities: [.proxyAnswer: 1])
+        var codes: Set<ServiceError.Code> = []
+        for number in 0..<60 {
+            let code = await codeOfCreating("r\(number)", in: fixture)
+            codes.insert(try #require(code))
+        }
+        #expect(codes.isSubset(of: FaultKind.proxyAnswers.map { $0.code }) && codes.count > 2)
+        #expect((1..<60).contains(fixture.names.count))
+        #expect(fixture.phone.faultCounts == [.proxyAnswer: 60])
+    }
+
+    @Test func `a stuck feed repeats its token until the fault ends`() async throws {
+        let fixture = try await Fixture()
+        let first = try await fixture.page()
+        try await fixture.create("a")
+        fixture.phone.inject(ScriptedFault(.stuckFeed, for: .requests(3)))
+        for _ in 0..<3 {
+            let page = try await fixture.page(since: first.token)
+            #expect(page.records.isEmpty && page.moreComing && page.token == first.token)
+        }
+        let page = try await fixture.page(since: first.token)
+        #expect(page.records.map(\.recordName) == ["a"] && !page.moreComing)
+    }
+
+    @Test func `a record that a page can't deliver is in no later page`() async throws {
+        let fixture = try await Fixture()
+        try await fixture.create("a", "b", "c")
+        fixture.phone.inject(ScriptedFault(.recordError, on: .zoneChanges, recordName: "b"))
+        let page = try await fixture.page()
+        #expect(page.records.map(\.recordName) == ["a", "c"])
+        #expect(page.failures.mapValues(\.code) == ["b": .serviceUnavailable])
+        #expect(try await fixture.page(since: page.token).records.isEmpty)
+        fixture.phone.failNext(.zoneChanges, with: .recordError)
+        let other = try await fixture.page()
+        #expect(other.records.count == 2 && other.failures.count == 1)
+    }
+
     @Test func `pages come out of order, empty or small, and lose nothing`() async throws {
         let fixture = try await Fixture()
         let names = (0..<20).map { "r\($0)" }

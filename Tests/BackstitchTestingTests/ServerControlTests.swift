@@ -110,6 +110,60 @@ import Testing
         #expect(fixture.cloud.zones() == [])
     }
 
+    @Test func `a server put back to an older state refuses the tokens of what it lost alone`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        try await fixture.create("a")
+        let known = try await fixture.page().token
+        let older = fixture.cloud.snapshot()
+        var pushed = known
+        _ = try await fixture.phone.modifyRecords(
+            [Fixture.creation("b")], in: fixture.zone, atomic: false, token: &pushed)
+        #expect(pushed != known)
+        #expect(try await fixture.page(since: pushed).records.map(\.recordName) == ["b"])
+        let lost = fixture.tag("b")
+        let seen = try await fixture.page().token
+        let database = try await fixture.phone.databaseChanges(since: nil).token
+        fixture.cloud.rollBack(to: older)
+        #expect(fixture.names == ["a"])
+        try await fixture.create("b", "c", "d")
+        #expect(fixture.tag("b") != lost)
+        for token in [pushed, seen] {
+            #expect(await codeOfPaging(since: token, in: fixture) == .zoneNotFound)
+            let thrown = await code { () async throws(ServiceError) in
+                var next = token
+                _ = try await fixture.phone.modifyRecords(
+                    [Fixture.creation("e")], in: fixture.zone, atomic: false, token: &next)
+            }
+            #expect(thrown == .zoneNotFound)
+        }
+        let thrown = await code { () async throws(ServiceError) in
+            _ = try await fixture.phone.databaseChanges(since: database)
+        }
+        #expect(thrown == .tokenExpired)
+        let page = try await fixture.page(since: known)
+        #expect(page.records.map(\.recordName) == ["b", "c", "d"])
+        #expect(fixture.cloud.violations.isEmpty)
+    }
+
+    @Test func `a server is put back between two requests, and to what it lost before`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        let first = fixture.cloud.snapshot()
+        try await fixture.create("a")
+        let second = fixture.cloud.snapshot()
+        let token = try await fixture.page().token
+        fixture.cloud.rollBack(to: first, afterRequests: 1)
+        #expect(try await fixture.page().records.count == 1)
+        #expect(try await fixture.page().records.isEmpty)
+        #expect(await codeOfPaging(since: token, in: fixture) == .zoneNotFound)
+        fixture.cloud.rollBack(to: second)
+        #expect(try await fixture.page(since: token).records.isEmpty)
+        #expect(fixture.names == ["a"])
+    }
+
     @Test func `somebody else writes and deletes`() async throws {
         let fixture = try await Fixture()
         let written = try fixture.cloud.write(

@@ -354,8 +354,8 @@ struct NamesInUse: RecordProjection {
                 ])
             ],
             conflictResolver: { conflict in
-                if conflict.changedOnService.isEmpty { return .client }
-                guard let name = conflict.local?["name"] else { return .server }
+                guard conflict.contested.contains("name"), let name = conflict.local?["name"]
+                else { return .server }
                 return .fields(["name": name])  // the rest as the service has it
             })
         let store = try Store.inMemory(schema: StoreSchema(Department.self, Employee.self))
@@ -483,6 +483,19 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.count(Employee.self) } == 0)
     }
 
+    @Test func `a schema of the guide has a version, and nothing that is not unique`() throws {
+        let schema = StoreSchema(Employee.self, Department.self, version: 3)
+
+        let store = try Store.inMemory(schema: schema)
+        defer { store.close() }
+        let violations = try store.read { try $0.uniqueViolations() }
+        for (attribute, groups) in violations {
+            for group in groups { print(attribute, group) }  // such as "Employee.email" and two ids
+        }
+        #expect(schema.version == 3)
+        #expect(violations.isEmpty)
+    }
+
     @Test func `what the guide keeps short has all its records`() async throws {
         let configuration = StoreConfiguration(retention: .keepUnsynced(days: 30))
         let store = try Store.inMemory(
@@ -492,6 +505,10 @@ struct NamesInUse: RecordProjection {
         print(compaction.operationsBefore, compaction.operationsAfter)
         print(compaction.returnedBytes, compaction.allocatedBytesAfter)
         #expect(compaction.operationsAfter == 1)
+        let alone = StoreConfiguration(retention: .keepUnsynced(days: 30), syncs: false)
+        let aloneStore = try Store.inMemory(
+            schema: StoreSchema(Department.self, Employee.self), configuration: alone)
+        #expect(try !aloneStore.info().syncs)
     }
 
     @Test func `what the guide erases is nowhere`() async throws {
@@ -735,6 +752,37 @@ struct NamesInUse: RecordProjection {
         configuration.url = hub  // Apple's service if you leave it out
         let service = try CloudKitRecordService(configuration)
         #expect(service.scope == .private)
+    }
+
+    @Test func `code in sentences of the guides compiles and gives what they say`() async throws {
+        let store = try Store.inMemory(schema: StoreSchema(Resident.self))
+        defer { store.close() }
+        let resident = Resident(name: "Ada", city: nil, born: Date(timeIntervalSince1970: 0))
+        let id = resident.id
+        let saved = try await store.save(resident)
+        let (before, number, sequence) = try await store.write { tx in
+            let before = tx.id
+            try tx.delete(id)
+            return (before, tx.id, tx.lastSequence)
+        }
+        #expect(saved.lastSequence == 1 && before == nil && sequence == 2)
+        let numbered: UInt64 = try #require(number)
+        _ = try await store.undo(transaction: numbered)
+        let name = try store.read { transaction in
+            try transaction.record(id.name, of: "Resident")?.values["name"]
+        }
+        #expect(name == .string("Ada"))
+        for (page, code) in [
+            ("modelling", #"transaction.record(id.name, of: "Resident")"#),
+            ("syncing", "tx.lastSequence"), ("reading-and-writing", "`tx.id`"),
+        ] {
+            let here = URL(fileURLWithPath: #filePath)
+            let text = try String(
+                contentsOf: here.appendingPathComponent(
+                    "../../../Documentation/guides/\(page).md"
+                ).standardizedFileURL, encoding: .utf8)
+            #expect(text.contains(code), "\(page)")
+        }
     }
 
     @Test func `the README and the guides show what is tested here`() throws {

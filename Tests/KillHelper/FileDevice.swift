@@ -24,7 +24,7 @@ struct FileDevice {
         var configuration = CloudKitConfiguration(
             url: url, container: hub[1],
             credentials: .user(apiToken: hub[2], webAuthToken: WebAuthToken(hub[3])))
-        configuration.uploadPartBytes = 32 << 10
+        configuration.uploadPartBytes = 16 << 10
         engine = SyncEngine(
             store: store, service: try CloudKitRecordService(configuration),
             configuration: SyncConfiguration(
@@ -109,6 +109,6 @@ extension FileItem {
         let owner = number % 7 == 0 ? "all" : "\(writer)"
         let line = Data("\(owner) \(number) \(suffix)\n".utf8)
         let part = Data((0..<256).flatMap { _ in line })
-        return Array(repeating: part, count: 1 + number * 11 % 60)
+        return Array(repeating: part, count: 1 + number * 11 % 30)
     }
 }

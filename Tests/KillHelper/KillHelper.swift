@@ -21,7 +21,8 @@ import Waiting
 /// with an error if what it sees can't be. With `relaxed` it does so too, and its commits are not synced.
 /// With `plain` instead it does not keep the views up; with `files` it writes files, see ``FileWriter``; with
 /// `transfer` it exchanges them with a hub, which four more arguments tell, see ``FileDevice``; with
-/// `migrate` it makes data migrations, see ``Migrations``.
+/// `migrate` it makes data migrations, see ``Migrations``; with `versions` and `unnumbered` it is a version of a
+/// program and does what it is told, see ``Versions``.
 @main struct KillHelper {
     static let writers = 4
     /// After so many transactions of this process each reader reads again.
@@ -47,6 +48,9 @@ import Waiting
         if mode == "transfer" {
             return try await FileDevice(path, number: first, hub: hub) { acknowledge($0) }
                 .run(most)
+        }
+        if mode == "versions" || mode == "unnumbered" {
+            return try Versions.serve(path, version: first, isNumbered: mode == "versions")
         }
         if mode == "migrate" { return try await Migrations.make(in: path, most: most) }
         let isSharing = mode == "shared" || mode == "relaxed"

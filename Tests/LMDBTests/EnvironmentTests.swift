@@ -166,22 +166,3 @@ import Waiting
         #expect(code { _ = try environment.database("three") } == .notFoundPath)
     }
 }
-
-/// A value that tests hand from one thread to another; they order the accesses.
-final class Box<Value>: @unchecked Sendable {  // The tests wait for the writing thread.
-    var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
-/// The code of the error that an asynchronous closure throws.
-func outcome(_ body: () async throws -> Void) async -> LMDBError.Code? {
-    do {
-        try await body()
-        return nil
-    } catch {
-        return (error as? LMDBError)?.code
-    }
-}

@@ -181,6 +181,12 @@ import Testing
         #expect(cores.count == 1)
     }
 
+    @Test func `an overlay file system is known by its number, and told`() {
+        #expect(FileSystem.isOverlay(type: 0x794C_7630) && !FileSystem.isOverlay(type: 0xEF53))
+        #expect(!FileSystem.isOverlay("/no/such/path"))
+        #expect(LMDBError.copiedUp("j").message.contains("Open the store again"))
+    }
+
     @Test func `network file systems are known by their numbers`() {
         #expect(FileSystem.networkName(type: 0x6969) == "NFS")
         #expect(FileSystem.networkName(type: 0xFF53_4D42) == "CIFS")

@@ -60,10 +60,10 @@ import Threading
         case clear
     }
 
-    /// `JOURNAL_STEPS` says how many changes; 6,000 unless given.
+    /// `JOURNAL_STEPS` says how many changes; 3,000 unless given.
     @Test(arguments: 0..<6)
     func `an environment with a journal has what one without has`(seed: Int) throws {
-        let wanted = Load.count("JOURNAL_STEPS", else: 6_000)
+        let wanted = Load.count("JOURNAL_STEPS", else: 3_000)
         var random = SeededGenerator(seed: UInt64(seed))
         let plain = try Environment.temporary(options: Fixture.options())
         var limits = JournalLimits.eager(

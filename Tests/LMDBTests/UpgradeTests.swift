@@ -76,7 +76,7 @@ import XXHash
             let before = FolderImage(of: fixture.store, names: ["data.mdb", "redo"])
             let error = #expect(throws: LMDBError.self) { try open(isReadOnly: isReadOnly) }
             #expect(error?.code == .damaged)
-            #expect(error?.message.contains("Open it once with that version") == true)
+            #expect(error?.message.contains("open the folder once with that version") == true)
             #expect(
                 code {
                     _ = try EnvironmentFiles(at: fixture.store).inspect(

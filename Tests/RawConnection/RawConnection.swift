@@ -106,6 +106,21 @@ package final class RawConnection {
         return buffer
     }
 
+    /// All that comes until the server closes the connection.
+    ///
+    /// - Parameter look: Called now and then once a whole reply has come, so that the server notices that
+    ///   the client has ended.
+    package func rest(lookingBehindReply look: () -> Void) -> [UInt8] {
+        while Self.replies(in: buffer).isEmpty, receive() {}
+        while true {
+            guard hasNews(milliseconds: 50) else {
+                look()
+                continue
+            }
+            guard receive() else { return rest() }
+        }
+    }
+
     /// The bytes until the server closes the connection, or says nothing for a time.
     package func beginning(silenceMilliseconds: Int32) -> [UInt8] {
         while hasNews(milliseconds: silenceMilliseconds), receive() {}

@@ -44,70 +44,58 @@ package final class SmallDisk {
         FileHandle.standardError.write(Data(text.utf8))
     }
 
-    package let path: String
-    private let root: String
+    package var path: String { point.path }
+    private let point: MountPoint
+    /// The file that an ext4 is in.
+    private let image: String
 
-    package init(_ kind: Kind) throws {
-        root = FileManager.default.temporaryDirectory.path + "/disk-" + UUID().uuidString
-        path = root + "/mounted"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        do {
+    package convenience init(_ kind: Kind) throws {
+        try self.init { image, path in
             switch kind {
-            case .tmpfs(let size): try mountMemory(size)
-            case .ext4(let size): try mountImage(size)
+            case .tmpfs(let size): try SmallDisk.mountMemory(size, at: path)
+            case .ext4(let size): try SmallDisk.mountImage(size, image, at: path)
             }
-        } catch {
-            try? FileManager.default.removeItem(atPath: root)
-            throw error
         }
     }
 
-    deinit {
-        // A file that is still open keeps the file system until it is closed.
-        if umount2(path, Int32(MNT_DETACH)) == 0 {
-            try? FileManager.default.removeItem(atPath: root)
+    private init(_ mount: (_ image: String, _ path: String) throws -> Void) throws {
+        var image = ""
+        point = try MountPoint("disk") { root, path in
+            image = root + "/image"
+            try mount(image, path)
         }
+        self.image = image
     }
 
-    private func mountMemory(_ mebibytes: Int) throws {
+    private static func mountMemory(_ mebibytes: Int, at path: String) throws {
         guard mount("tmpfs", path, "tmpfs", 0, "size=\(mebibytes)m") == 0 else {
             throw Failure(message: String(cString: strerror(errno)))
         }
     }
 
-    private var image: String { root + "/image" }
-
-    private func mountImage(_ mebibytes: Int) throws {
+    private static func mountImage(_ mebibytes: Int, _ image: String, at path: String) throws {
         guard FileManager.default.createFile(atPath: image, contents: nil),
             truncate(image, mebibytes << 20) == 0
         else { throw Failure(message: String(cString: strerror(errno))) }
         // No blocks for root alone: the tests run as root.
-        try Self.run(["/usr/sbin/mkfs.ext4", "-q", "-F", "-m", "0", image])
-        try attachImage()
+        try run(["/usr/sbin/mkfs.ext4", "-q", "-F", "-m", "0", image])
+        try attach(image, at: path)
     }
 
-    private func attachImage() throws {
-        try Self.run(["/usr/bin/mount", "-o", "loop", image, path])
+    private static func attach(_ image: String, at path: String) throws {
+        try run(["/usr/bin/mount", "-o", "loop", image, path])
     }
 
     /// The file system as it would be found if the power went now: what its device has, without what the
     /// system still holds back. The copy is mounted, so that its journal was replayed. Of ext4 alone.
-    package func afterPowerCut() throws -> SmallDisk { try SmallDisk(copying: image) }
-
-    private init(copying other: String) throws {
-        root = FileManager.default.temporaryDirectory.path + "/disk-" + UUID().uuidString
-        path = root + "/mounted"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        do {
-            try FileManager.default.copyItem(atPath: other, toPath: image)
-            try attachImage()
-        } catch {
-            try? FileManager.default.removeItem(atPath: root)
-            throw error
+    package func afterPowerCut() throws -> SmallDisk {
+        try SmallDisk { [image] copy, path in
+            try FileManager.default.copyItem(atPath: image, toPath: copy)
+            try SmallDisk.attach(copy, at: path)
         }
     }
 
-    private static func run(_ words: [String]) throws {
+    static func run(_ words: [String]) throws {
         let process: ChildProcess
         do {
             process = try ChildProcess(words)
@@ -118,6 +106,11 @@ package final class SmallDisk {
         guard try process.wait() == .exit(code: 0) else {
             throw Failure(message: String(decoding: complaint, as: UTF8.self))
         }
+    }
+
+    /// Lets nobody write to it any more. No file may be open for writing.
+    package func makeReadOnly() throws {
+        try Self.run(["/usr/bin/mount", "-o", "remount,ro", path])
     }
 
     // MARK: Filling

@@ -8,8 +8,10 @@ import Threading
 /// not depend on the machine, and a test never asks for more while it has some: so none waits for ever.
 package struct Budget: SuiteTrait, TestTrait, TestScoping {
     /// The places of all tests together.
-    package static let placesMax = 8
-    private static let places = Places(placesMax)
+    package static let placesMax = 6
+    /// Whether tests run one at a time, so that what each uses is known: `TEST_BY_TEST` is set.
+    static let isOneByOne = Load.count("TEST_BY_TEST", else: 0) > 0
+    private static let places = Places(isOneByOne ? 1 : placesMax)
 
     package let isRecursive = true
     private let count: Int
@@ -23,18 +25,18 @@ package struct Budget: SuiteTrait, TestTrait, TestScoping {
         // A test may have the trait of its suite and one of its own.
         guard WorkMeter.current == nil else { return try await function() }
         guard test.traits.contains(where: { $0 is ExclusiveFaults }) else {
-            return try await run(test, function)
+            return try await run(test, isUrgent: false, function)
         }
-        try await ExclusiveFaults.turn.withPlaces { try await run(test, function) }
+        try await ExclusiveFaults.turn.withPlaces { try await run(test, isUrgent: true, function) }
     }
 
     private func run(
-        _ test: Test, _ function: @concurrent @Sendable () async throws -> Void
+        _ test: Test, isUrgent: Bool, _ function: @concurrent @Sendable () async throws -> Void
     ) async throws {
         let count = test.traits.compactMap { ($0 as? Budget)?.count }.max() ?? count
-        try await Self.places.withPlaces(count) {
+        try await Self.places.withPlaces(count, isUrgent: isUrgent) {
             let work = WorkMeter()
-            let run = TestWatch.shared.begin(test, work)
+            let run = TestWatch.shared.begin(test, work, places: count)
             defer { TestWatch.shared.end(run) }
             try await WorkMeter.$current.withValue(work) { try await function() }
         }

@@ -2,8 +2,8 @@ import Threading
 
 /// A number of places. Who wants some waits until they are free, without holding a thread.
 ///
-/// Who wants most is served first, and among equals who came first. While one waits, nobody who came
-/// later and wants less overtakes: so each gets its places.
+/// Who is urgent is served first, then who wants most, and among equals who came first. While one waits,
+/// nobody who came later and wants less overtakes: so each gets its places.
 package final class Places: Sendable {
     private struct Waiter {
         let count: Int
@@ -26,21 +26,24 @@ package final class Places: Sendable {
 
     /// Runs a closure while it has places.
     ///
-    /// - Parameter count: The number of places; all of them if there are fewer.
+    /// - Parameters:
+    ///   - count: The number of places; all of them if there are fewer.
+    ///   - isUrgent: Whether to serve this one before all that wait, since others wait for its end
+    ///     elsewhere.
     package func withPlaces<Result>(
-        _ count: Int = 1, _ body: () async throws -> Result
+        _ count: Int = 1, isUrgent: Bool = false, _ body: () async throws -> Result
     ) async rethrows -> Result {
         let count = min(count, total)
-        await take(count)
+        await take(count, isUrgent)
         defer { give(count) }
         return try await body()
     }
 
-    private func take(_ count: Int) async {
+    private func take(_ count: Int, _ isUrgent: Bool) async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
                 guard state.waiters.isEmpty, state.free >= count else {
-                    let index = state.waiters.firstIndex { $0.count < count }
+                    let index = isUrgent ? 0 : state.waiters.firstIndex { $0.count < count }
                     state.waiters.insert(
                         Waiter(count: count, continuation: continuation),
                         at: index ?? state.waiters.endIndex)

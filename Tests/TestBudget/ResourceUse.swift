@@ -23,6 +23,22 @@ struct ResourceUse: Equatable, Sendable {
             resident: max(resident, other.resident))
     }
 
+    /// What was added since an earlier use, one by one.
+    func since(_ earlier: ResourceUse) -> ResourceUse {
+        ResourceUse(
+            processes: processes - earlier.processes, threads: threads - earlier.threads,
+            descriptors: descriptors - earlier.descriptors, mapped: mapped - earlier.mapped,
+            resident: resident - earlier.resident)
+    }
+
+    /// What a test with some of the places may use. The first tenth of all is for the tests' program itself.
+    static func share(places: Int, of total: Int) -> ResourceUse {
+        func part(_ limit: Int) -> Int { limit / 10 * 9 * min(places, total) / total }
+        return ResourceUse(
+            processes: .max, threads: part(limit.threads), descriptors: part(limit.descriptors),
+            mapped: part(limit.mapped), resident: part(limit.resident))
+    }
+
     /// Whether it stays within another one, one by one.
     func isWithin(_ limit: ResourceUse) -> Bool { limit.peak(self) == limit }
 
@@ -61,6 +77,19 @@ extension ResourceUse {
                 processes: 1, threads: fields[17], mapped: fields[20],
                 resident: fields[21] * Int(sysconf(Int32(_SC_PAGESIZE))))
         }
+
+        fileprivate mutating func countDescriptors() {
+            let descriptors = try? FileManager.default.contentsOfDirectory(
+                atPath: "/proc/\(number)/fd")
+            use.descriptors = descriptors?.count ?? 0
+        }
+    }
+
+    /// What this process uses, without those that it started.
+    static func ofThisProcess() -> ResourceUse {
+        guard var one = OfProcess(getpid()) else { return ResourceUse() }
+        one.countDescriptors()
+        return one.use
     }
 
     /// What a process and all that it started use, directly or through others.
@@ -80,9 +109,7 @@ extension ResourceUse {
             guard process == root || ![0, all[one.parent]?.use.mapped].contains(one.use.mapped)
             else { return nil }
             var one = one
-            let descriptors = try? FileManager.default.contentsOfDirectory(
-                atPath: "/proc/\(process)/fd")
-            one.use.descriptors = descriptors?.count ?? 0
+            one.countDescriptors()
             return one
         }
     }

@@ -6,7 +6,8 @@ import Threading
 /// Watches over the tests that run: takes the peaks of what they use, and ends a run that hangs.
 ///
 /// At the end of the process it prints the peaks and the tests that did most. A process that used more
-/// than ``ResourceUse/limit`` ends with 1.
+/// than ``ResourceUse/limit`` ends with 1. If tests run one by one, it also does if one used more than the
+/// share of its places: so all together stay within the limit, whichever run at the same time.
 final class TestWatch: Sendable {
     static let shared = TestWatch()
 
@@ -14,7 +15,7 @@ final class TestWatch: Sendable {
     /// read, so that a machine that stood still takes nothing away.
     private static let idleLooksMax = 600
     /// How many looks at what is used come between two looks at the work.
-    private static let looksPerSecond = 3
+    private static let looksPerSecond = Budget.isOneByOne ? 30 : 3
 
     struct Run: Hashable, Sendable {
         fileprivate let number: Int
@@ -23,6 +24,10 @@ final class TestWatch: Sendable {
     private struct Progress {
         let name: String
         let work: WorkMeter
+        let places: Int
+        /// What the process used when the test began, and the most since, if tests run one by one.
+        let before: ResourceUse
+        var peak = ResourceUse()
         var lastCount = -1
         var idleLooks = 0
         var looks = 0
@@ -31,7 +36,13 @@ final class TestWatch: Sendable {
     private struct Done {
         let name: String
         let jobs: Int
-        let seconds: Int
+        let looks: Int
+        let places: Int
+        /// The most that the test used, if tests run one by one.
+        let use: ResourceUse
+
+        var seconds: Int { looks / TestWatch.looksPerSecond }
+        var target: Substring { name.prefix { $0 != "/" } }
     }
 
     private struct State {
@@ -57,12 +68,14 @@ final class TestWatch: Sendable {
         atexit { TestWatch.shared.report() }
     }
 
-    func begin(_ test: Test, _ work: WorkMeter) -> Run {
+    func begin(_ test: Test, _ work: WorkMeter, places: Int) -> Run {
         let file = test.sourceLocation.fileID
+        let before = Budget.isOneByOne ? ResourceUse.ofThisProcess() : ResourceUse()
         return state.withLock { state in
             state.last += 1
             state.running[state.last] = Progress(
-                name: "\(file): \(test.displayName ?? test.name)", work: work)
+                name: "\(file): \(test.displayName ?? test.name)", work: work, places: places,
+                before: before, peak: before)
             return Run(number: state.last)
         }
     }
@@ -72,8 +85,8 @@ final class TestWatch: Sendable {
             guard let ended = state.running.removeValue(forKey: run.number) else { return }
             state.done.append(
                 Done(
-                    name: ended.name, jobs: ended.work.count,
-                    seconds: ended.looks / Self.looksPerSecond))
+                    name: ended.name, jobs: ended.work.count, looks: ended.looks,
+                    places: ended.places, use: ended.peak.since(ended.before)))
         }
     }
 
@@ -81,9 +94,19 @@ final class TestWatch: Sendable {
         var looks = 0
         while true {
             usleep(useconds_t(1_000_000 / Self.looksPerSecond))
+            looks += 1
+            if Budget.isOneByOne {
+                let use = ResourceUse.ofThisProcess()
+                state.withLock { state in
+                    state.running = state.running.mapValues { progress in
+                        var progress = progress
+                        progress.peak = progress.peak.peak(use)
+                        return progress
+                    }
+                }
+            }
             let processes = ResourceUse.ofProcess(getpid())
             var use = ResourceUse.sum(processes.filter { $0.number == getpid() })
-            looks += 1
             let hung = state.withLock { state -> [String] in
                 // A sanitizer maps more than all tests may, in each process: then it is not counted.
                 let isSanitized = state.mappedBefore > ResourceUse.limit.mapped
@@ -126,9 +149,16 @@ final class TestWatch: Sendable {
             print("  \(test.jobs) jobs of serial threads: \(test.name)")
         }
         print("The tests that took longest:")
-        for test in done.sorted(by: { $0.seconds > $1.seconds }).prefix(20) {
+        for test in done.sorted(by: { $0.looks > $1.looks }).prefix(20) {
             print("  \(test.seconds) s: \(test.name)")
         }
+        print("The targets, by how long their tests took one after the other:")
+        for (target, looks) in Dictionary(
+            done.map { ($0.target, $0.looks) }, uniquingKeysWith: +
+        ).sorted(by: { $0.value > $1.value }) {
+            print("  \(looks / Self.looksPerSecond) s: \(target)")
+        }
+        reportShares(done)
         print("Peaks: \(peak.text).")
         print("Peaks with all that the tests started: \(peakOfAll.text).")
         guard !peak.isWithin(.limit) else { return }
@@ -136,6 +166,21 @@ final class TestWatch: Sendable {
         for name in suspects { print("  \(name)") }
         print(
             "The tests use more than they may. Give their suites more places: .budgeted(places:).")
+        fflush(nil)
+        _exit(1)
+    }
+
+    /// Ends the process if a test that ran alone used more than its share.
+    private func reportShares(_ done: [Done]) {
+        guard Budget.isOneByOne else { return }
+        let greedy = done.filter {
+            !$0.use.isWithin(.share(places: $0.places, of: Budget.placesMax))
+        }
+        for test in greedy {
+            print("  \(test.use.text), with places \(test.places): \(test.name)")
+        }
+        guard !greedy.isEmpty else { return }
+        print("These tests use more than their share. Give them more places: .budgeted(places:).")
         fflush(nil)
         _exit(1)
     }

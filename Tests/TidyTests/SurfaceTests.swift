@@ -41,6 +41,19 @@ import Testing
         #expect(spaces == [])
     }
 
+    /// The localized description of a plain `Error` says nothing.
+    @Test func `no public error of a library is a plain Error`() {
+        let plain = Repository.swiftFiles(in: "Sources").filter { file in
+            !file.path.hasPrefix("Sources/BackstitchSimulation/")
+                && file.code.contains { _, line in
+                    // Few lines have both words; a search for the rest takes much longer.
+                    line.contains("public ") && line.contains("Error")
+                        && line.contains(/public (struct|enum|final class) \w+: (.*, )?Error\b/)
+                }
+        }
+        #expect(plain.map(\.path) == [])
+    }
+
     @Test func `lines of a baseline and of the table are read`() {
         let text = """
             # One: 1 types

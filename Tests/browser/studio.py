@@ -56,6 +56,9 @@ for (const field of document.querySelectorAll("input, select, textarea")) {
 for (const button of document.querySelectorAll("button, a")) {
   if (seen(button) && !button.textContent.trim() && !button.getAttribute("aria-label")) faults.push("no name: " + button.outerHTML);
 }
+for (const title of document.querySelectorAll("th")) {
+  if (!title.textContent.trim()) faults.push("an empty title of a column: " + title.parentElement.textContent);
+}
 if (document.querySelectorAll("h1").length !== 1) faults.push("not one heading of the page");
 if (document.querySelector("[tabindex]:not([tabindex='-1'])")) faults.push("an order of its own");
 const channel = (part) => { part /= 255; return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4; };
@@ -297,6 +300,28 @@ def reading(program, store, page):
     page.go(f"records/{first['entity']}")
     page.wait(lambda b: len(page.all("main tbody tr")) == 100)
     page.picture("records", keeps=True)
+    page.button("More rows").click()
+    page.wait(lambda b: len(page.all("main tbody tr")) == 200 and page.all("#time"))
+    page.wait(lambda b: "record" in page.text("#count") and "so far" not in page.text("#count"))
+    row = page.all("main tbody tr")[150]
+    words = row.text
+    page.browser.execute_script("window.scrollTo(0, arguments[0].offsetTop)", row)
+    top = page.browser.execute_script("return window.scrollY")
+    page.browser.execute_script("arguments[0].click()", row.find_element(By.TAG_NAME, "a"))
+    page.one("[data-page=record] h1")
+    expect(page.browser.execute_script("return window.scrollY") == 0, "a record begins at the top")
+    page.press("?")
+    page.one("dialog[open]")
+    page.browser.back()
+    page.wait(lambda b: page.all("[data-page=records] tbody tr"))
+    expect(len(page.all("main tbody tr")) == 200 and page.all("main tbody tr")[150].text == words, "who goes back finds all rows of the list")
+    expect(top > 0 and page.browser.execute_script("return window.scrollY") == top, "and the place where it was read")
+    expect(page.all("dialog[open]") == [], "and the list of keys is closed")
+    page.go(f"records/{first['entity']}?columns={attribute}")
+    page.wait(lambda b: len(page.all("main thead th")) == 2)
+    page.go(f"records/{first['entity']}")
+    page.wait(lambda b: len(page.all("main tbody tr")) == 100)
+    expect(page.browser.execute_script("return window.scrollY") == 0, "who comes by an address finds the beginning")
 
     print("-- the keyboard")
     page.press("j", "j", "k", "j")
@@ -382,6 +407,7 @@ def reading(program, store, page):
     page.go(f"queries?entity={first['entity']}")
     page.wait(lambda b: page.all("#plan li"))
     expect("rows" in page.text("#plan"), "a query is explained, with its time")
+    expect("RecordQuery(entity:" in page.text("#swift"), "and shown as Swift code")
 
     print("-- health")
     page.go("health")
@@ -504,15 +530,19 @@ def large(program, folder, page):
     page.wait(lambda b: len(page.all("main tbody tr")) == 200 and page.all("#time"))
     expect(page.all("main tbody tr")[100].find_elements(By.TAG_NAME, "td")[1].text == str(count - 101), "and goes on where it ended")
     page.browser.execute_script("""
-      const look = new MutationObserver(() => { const stop = document.getElementById("stop"); if (stop) { window.looked = document.querySelector("main progress") !== null; look.disconnect(); stop.click(); } });
+      const look = new MutationObserver(() => { const stop = document.getElementById("stop"); if (stop) {
+        const [partial, table] = [document.querySelector("#partial:not([hidden])"), document.querySelector("main table")];
+        window.looked = partial?.querySelector("progress") && partial.compareDocumentPosition(table) === Node.DOCUMENT_POSITION_FOLLOWING;
+        look.disconnect(); stop.click(); } });
       look.observe(document.body, { childList: true, subtree: true });""")
     page.go("records/Row?where=text%20contains%20'nothing'")
     page.wait(lambda b: "Stopped after" in page.text())
-    expect(page.browser.execute_script("return window.looked"), "what looks at every row shows how far it is, and is stopped")
+    expect(page.browser.execute_script("return window.looked"), "what looks at every row says above the table how far it is, and is stopped")
+    expect("Partial" in page.text("#partial"), "what was stopped is still said to be partial")
     page.button("Begin again").click()
     page.wait(lambda b: "No record matches" in page.text())
     page.wait(lambda b: page.text("#count") == "0 records")
-    expect(True, "it begins again, and ends with an answer")
+    expect(page.text("#partial") == "" and not page.all("tbody.dim"), "it begins again, and ends with an answer")
     page.go("log?entity=Row&record=r000003")
     page.wait(lambda b: len(page.all("#timeline > li")) == 1 and "The beginning of the log" in page.text())
     expect(True, "the log of a record is looked through to its beginning")

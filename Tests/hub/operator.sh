@@ -1,6 +1,6 @@
 #!/bin/sh
 # The way of somebody who runs a hub for the first time: configuration, user, two devices, a backup while the
-# hub serves, a disaster, the restore, and devices that go on with nothing lost.
+# hub serves, a disaster, the restore, devices that go on with nothing lost, and a disk that fails for a moment.
 #
 #     Tests/hub/operator.sh PROGRAM
 #
@@ -11,6 +11,8 @@ program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 hub=
+# A library that the hub is started with, if there is one.
+preload=
 # Ends the hub that was started here, and no other.
 finish() {
     status=$?
@@ -34,7 +36,8 @@ backstitch() { "$program" "$@"; }
 # Starts the hub at a free port and waits until it tells where it listens.
 start() {
     mkfifo "$work/told"
-    "$program" hub serve --config "$work/hub.conf" --json >"$work/told" 2>"$work/log" &
+    env ${preload:+"LD_PRELOAD=$preload"} FAIL_DISK="$work/failing" \
+        "$program" hub serve --config "$work/hub.conf" --json >"$work/told" 2>"$work/log" &
     hub=$!
     read -r line <"$work/told" || fail "the hub did not start: $(cat "$work/log")"
     rm "$work/told"
@@ -125,6 +128,58 @@ synchronise second
 same first second
 cmp "$work/before.jsonl" "$work/first.jsonl" || fail "what a device had sent was lost"
 grep -q later "$work/second.jsonl" || fail "the other device lacks what was sent after the backup"
+
+step "the disk fails while a device saves: the hub ends with a code of its own, and has all when it starts again"
+cat >"$work/failing.c" <<'CODE'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+// Whether writes and syncs fail: for as long as a file is there.
+static int fails(void) {
+    const char *path = getenv("FAIL_DISK");
+    if (path == NULL || access(path, F_OK) != 0) return 0;
+    errno = EIO;
+    return 1;
+}
+ssize_t pwrite(int f, const void *b, size_t n, off_t o) { return fails() ? -1 : REAL(pwrite)(f, b, n, o); }
+ssize_t pwrite64(int f, const void *b, size_t n, off64_t o) { return fails() ? -1 : REAL(pwrite64)(f, b, n, o); }
+ssize_t pwritev(int f, const struct iovec *v, int n, off_t o) { return fails() ? -1 : REAL(pwritev)(f, v, n, o); }
+ssize_t pwritev64(int f, const struct iovec *v, int n, off64_t o) { return fails() ? -1 : REAL(pwritev64)(f, v, n, o); }
+int fsync(int f) { return fails() ? -1 : REAL(fsync)(f); }
+int fdatasync(int f) { return fails() ? -1 : REAL(fdatasync)(f); }
+CODE
+gcc -shared -fPIC -o "$work/failing.so" "$work/failing.c"
+kill -TERM "$hub"
+wait "$hub" || fail "the hub ended with an error: $(cat "$work/log")"
+preload=$work/failing.so
+start
+synchronise first
+{
+    head -n 1 "$work/records.jsonl"
+    sed -n 2p "$work/records.jsonl" | sed 's/"values":{"name":{"string":"f1"}/"values":{"name":{"string":"last"}/'
+} >"$work/last.jsonl"
+backstitch import "$work/first" "$work/last.jsonl" >/dev/null
+touch "$work/failing"
+if backstitch sync "$work/first" --url "$url" --api-token "$token" \
+    --web-token-file "$work/web-token" --zone Notes >"$work/synced" 2>&1; then
+    fail "a save was acknowledged that the disk refused"
+fi
+code=0
+wait "$hub" || code=$?
+hub=
+[ "$code" = 75 ] || fail "the hub ended with $code: $(cat "$work/log")"
+rm "$work/failing"
+preload=
+start
+synchronise first
+synchronise second
+same first second
+grep -q last "$work/second.jsonl" || fail "the other device lacks what was saved while the disk failed"
 
 step "a user is removed"
 backstitch hub users remove --config "$work/hub.conf" --user Ada

@@ -26,11 +26,11 @@ struct CompactCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: [keep, .json],
         notes: """
-            DAYS keeps the operations of so many days. What was not synced always stays, so that a
-            store that was never synced keeps everything. Then half-empty pages are packed, and free
-            ones go back to the file system: the file keeps its length and takes up less of the disk.
-            Programs may use the store meanwhile. It may be interrupted at any time: what was done by
-            then stays done, and the next one goes on.
+            DAYS keeps the operations of so many days. What waits to be pushed always stays. Local-only
+            operations count as synced, and so do all of a store that its program opens with syncs:
+            false. Then half-empty pages are packed, and free ones go back to the file system: the file
+            keeps its length and takes up less of the disk. Programs may use the store meanwhile. It may be
+            interrupted at any time: what was done by then stays done, and the next one goes on.
 
             JSON: one object.
               store             the path as given
@@ -38,7 +38,8 @@ struct CompactCommand: Command {
               operationsBefore, operationsAfter
                                 the number of operations in the log
               bytesBefore, bytesAfter
-                                the bytes that the log takes up in the file
+                                the bytes that the log takes up; more than before if the baselines, which
+                                hold whole records, are larger than the operations that they replace
               compactedThrough  operations up to this sequence may be missing
               allocatedBytesBefore, allocatedBytesAfter
                                 the bytes that the file takes up on the disk
@@ -64,7 +65,7 @@ struct CompactCommand: Command {
         if arguments.has(.json) {
             console.output.line(try JSON.line(Self.document(report, path)))
         } else {
-            for line in Self.lines(report) { console.output.line(line) }
+            for line in Self.lines(report, try store.info()) { console.output.line(line) }
         }
         return .success
     }
@@ -94,21 +95,33 @@ struct CompactCommand: Command {
             returnedBytes: report.returnedBytes, returnsSpace: report.returnsSpace)
     }
 
-    private static func lines(_ report: CompactionReport) -> [String] {
+    private static func lines(_ report: CompactionReport, _ info: StoreInfo) -> [String] {
         let removed = report.removed.counted("operation")
-        guard report.compactedThrough > 0 else {
+        guard report.removed > 0 else {
+            let waiting = info.outbox.pendingOperations + info.outbox.parkedOperations
+            let reason =
+                waiting > 0 && info.syncs
+                ? "Of these, \(waiting.grouped) are not synced, and stay until they are."
+                : "They hold the present records, or the option keeps them."
             return [
-                "Nothing may go: \(report.operationsBefore.counted("operation")) stay. Operations go "
-                    + "only once they are synced.",
+                "Nothing may go: \(report.operationsAfter.counted("operation")) stay. " + reason,
                 fileText(report),
             ]
         }
         return [
             "Compacted up to operation \(report.compactedThrough): \(removed) taken out, "
                 + "\(report.operationsAfter.grouped) of \(report.operationsBefore.grouped) are left.",
-            "The log takes up \(report.bytesAfter.asBytes); it was \(report.bytesBefore.asBytes).",
+            logText(report.bytesBefore, report.bytesAfter),
             fileText(report),
         ]
+    }
+
+    /// How the size of the log changed, and why it may have grown.
+    static func logText(_ before: Int, _ after: Int) -> String {
+        let text = "The log takes up \(after.asBytes); it was \(before.asBytes)."
+        guard after > before else { return text }
+        return text + " It grew because baselines took the place of the operations: each holds a "
+            + "whole record, and an operation may hold one changed value."
     }
 
     private static func fileText(_ report: CompactionReport) -> String {

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchHub
 import BackstitchRepair
 import Terminal
 import Foundation
@@ -23,6 +24,7 @@ enum DoctorLines {
                         + "format."
                     : "In order: \(diagnosis.operations.counted("operation")), "
                         + "\(diagnosis.rows.counted("row")).")
+            lines += self.lines(ofUniqueViolations: diagnosis.uniqueViolations)
             return lines
         }
         lines.append("Damaged:")
@@ -47,6 +49,15 @@ enum DoctorLines {
         return lines
     }
 
+    /// The records that share a value of a unique attribute.
+    static func lines(ofUniqueViolations violations: [String]) -> [String] {
+        guard !violations.isEmpty else { return [] }
+        return ["Not unique:"] + violations.map { "  " + $0.printable }
+            + [
+                "Change or delete all but one of each; until then no other record can get the value."
+            ]
+    }
+
     /// What is wrong with the files that records hold.
     static func messages(_ contents: StoreAssets.Verification?) -> [String] {
         guard let contents else { return [] }
@@ -67,6 +78,25 @@ enum DoctorLines {
                     : "A repair moves what differs away, so that it is downloaded again.")
         }
         return lines
+    }
+
+    /// What is found of a hub in the folder of a store; nil if the store has to be repaired first.
+    static func lines(_ hub: HubDiagnosis?) -> [String] {
+        guard let hub else {
+            return [
+                "The folder also holds a hub, which can be checked only beside an intact store. A "
+                    + "repair keeps it with the damaged files."
+            ]
+        }
+        let counts = "\(hub.records.counted("record")), \(hub.files.counted("file"))"
+        guard !hub.isHealthy else {
+            return [
+                "The folder also holds a hub (\(counts)), and nothing is wrong with it. A hub needs a "
+                    + "folder of its own."
+            ]
+        }
+        return ["The folder also holds a hub that is damaged (\(counts)):"]
+            + hub.findings.map { "  " + $0.printable }
     }
 
     private static func lines(_ salvage: SalvageReport) -> [String] {

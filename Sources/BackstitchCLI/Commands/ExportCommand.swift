@@ -146,10 +146,10 @@ struct ExportCommand: Command {
             let names = entities ?? store.catalog.entities.map(\.name)
             return try names.reduce(0) { $0 + (try transaction.count(of: $1)) }
         }
-        let count = try unsafe store.export(
+        let count = try store.export(
             entities: entities, after: place, progress: { progress.update(done: $0, total: total) }
         ) { lines in
-            unsafe output.write(String(decoding: lines, as: UTF8.self))
+            output.write(String(decoding: lines, as: UTF8.self))
             if output.isClosed { throw ReaderLeft() }
         }
         return (count, place.map { "\($0)" })

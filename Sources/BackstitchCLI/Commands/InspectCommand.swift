@@ -21,20 +21,25 @@ struct InspectCommand: Command {
                              unreadable (left out of queries: values don't fit the schema)
               log            operations, lastSequence, compactedThrough (operations up to there may be
                              missing; 0 where none are)
-              outbox         records and operations that wait to be pushed
+              outbox         records and operations that wait to be pushed, or would if the store
+                             were synchronised
               parked         of each record that the service refused: entity, record, sequence,
                              reason; at most \(StoreInfo.parkedMax)
               parkedCount    the number of all of them
               conflicts      the number of conflicts in the journal
               incompleteCount  the records of the service that could not be stored whole, because there
                              are too many names of types or fields
+              undeliveredCount  the records that the service could not deliver so far; they are looked
+                             up again
               zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
                              where it is suspended
               projections    of each: name, version, checkpoint (the last operation that its view has),
                              complete (otherwise it is being built), entries, and failedAt and
                              reason where it stands still
-              space          fileBytes (the length), allocatedBytes (what it takes up on the disk),
-                             mapBytes, pageBytes, usedPages, freePages
+              space          of the data file: fileBytes (the length), allocatedBytes (what it takes up
+                             on the disk), mapBytes, pageBytes, usedPages, freePages; journalBytes (what
+                             the journal takes up on the disk), contentBytes (of the files of records)
+              syncs          whether the store may be synchronised (StoreConfiguration.syncs)
               engine         what the engine does that synchronises the store, if one did: running,
                              zone, status, code (why it is blocked or suspended), nextAttempt,
                              trigger (of the round that runs); while it runs, queue with next (why
@@ -51,36 +56,45 @@ struct InspectCommand: Command {
         let store = try open(asItIs: path)
         defer { store.close() }
         let info = try store.info()
+        let contents = store.assets.usage()
         let engine = EngineDocument(of: store)
         if arguments.has(.json) {
-            console.output.line(try JSON.line(InspectDocument(info, engine, path: path)))
+            console.output.line(
+                try JSON.line(InspectDocument(info, engine, contents: contents, path: path)))
         } else {
-            for line in Self.lines(info, engine, path: path) { console.output.line(line) }
+            for line in Self.lines(info, engine, contents, path: path) {
+                console.output.line(line)
+            }
         }
         return .success
     }
 
     static func lines(
-        _ info: StoreInfo, _ engine: EngineDocument?, path: String
+        _ info: StoreInfo, _ engine: EngineDocument?, _ contents: StoreAssets.Usage, path: String
     ) -> [String] {
         let space = info.space
+        let contentBytes = Int(contents.bytes)
+        let allBytes = space.allocatedBytes + space.journalBytes + contentBytes
         let outbox = info.outbox
         var lines = Table.lines([
             ["Store", path.printable],
             ["Identity", info.storeID.uuidString],
             ["Format", "\(info.formatVersion)"],
             ["Log", logText(info)],
-            [
-                "Outbox",
-                "\(outbox.pendingRecords.counted("record")) to push, with "
-                    + outbox.pendingOperations.counted("operation"),
-            ],
+            ["Outbox", outboxText(info)],
             ["Parked", outbox.parkedRecords.counted("record")],
             ["Conflicts", outbox.conflicts.grouped],
             ["Incomplete", info.incompleteRecords.counted("record")],
+            ["Undelivered", info.undeliveredRecords.counted("record")],
             [
                 "Space",
-                "\(space.allocatedBytes.asBytes) on disk, \(space.fileBytes.asBytes) long: \(space.usedPages.counted("page")) of "
+                "\(allBytes.asBytes) on disk: \(space.allocatedBytes.asBytes) of data, "
+                    + "\(space.journalBytes.asBytes) of journal, \(contentBytes.asBytes) in "
+                    + contents.files.counted("file"),
+            ],
+            [
+                "Data file",
+                "\(space.fileBytes.asBytes) long: \(space.usedPages.counted("page")) of "
                     + "\(space.pageBytes) bytes in use, \(space.freePages.grouped) free",
             ],
             ["Map", space.mapBytes.asBytes],
@@ -118,6 +132,13 @@ struct InspectCommand: Command {
         let text = "\(info.operations.counted("operation")), the last is \(info.lastSequence)"
         guard info.compactedThrough > 0 else { return text }
         return text + ", compacted up to \(info.compactedThrough)"
+    }
+
+    private static func outboxText(_ info: StoreInfo) -> String {
+        let records = info.outbox.pendingRecords.counted("record")
+        guard info.syncs else { return "none: the store never syncs. It would push \(records)" }
+        let operations = info.outbox.pendingOperations.counted("operation")
+        return "\(records) to push, with \(operations)"
     }
 
     private static func section(

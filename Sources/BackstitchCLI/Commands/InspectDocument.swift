@@ -61,6 +61,8 @@ struct InspectDocument: Encodable {
     struct Space: Encodable {
         let fileBytes: Int
         let allocatedBytes: Int
+        let journalBytes: Int
+        let contentBytes: Int64?
         let mapBytes: Int
         let pageBytes: Int
         let usedPages: Int
@@ -77,12 +79,18 @@ struct InspectDocument: Encodable {
     let parkedCount: Int
     let conflicts: Int
     let incompleteCount: Int
+    let undeliveredCount: Int
     let zones: [Zone]
     let projections: [Projection]
     let space: Space
+    let syncs: Bool
     let engine: EngineDocument?
 
-    init(_ info: StoreInfo, _ engine: EngineDocument?, path: String) {
+    /// - Parameter contents: The files of records on this device; nil if they were not counted.
+    init(
+        _ info: StoreInfo, _ engine: EngineDocument?, contents: StoreAssets.Usage? = nil,
+        path: String
+    ) {
         self.engine = engine
         store = path
         storeID = info.storeID.uuidString
@@ -105,6 +113,7 @@ struct InspectDocument: Encodable {
         parkedCount = info.outbox.parkedRecords
         conflicts = info.outbox.conflicts
         incompleteCount = info.incompleteRecords
+        undeliveredCount = info.undeliveredRecords
         zones = info.zones.map {
             Zone(
                 name: $0.name, setUp: $0.isSetUp, hasToken: $0.hasToken, needsPull: $0.needsPull,
@@ -113,8 +122,10 @@ struct InspectDocument: Encodable {
         projections = info.projections.map { Projection($0) }
         space = Space(
             fileBytes: info.space.fileBytes, allocatedBytes: info.space.allocatedBytes,
+            journalBytes: info.space.journalBytes, contentBytes: contents?.bytes,
             mapBytes: info.space.mapBytes,
             pageBytes: info.space.pageBytes, usedPages: info.space.usedPages,
             freePages: info.space.freePages)
+        syncs = info.syncs
     }
 }

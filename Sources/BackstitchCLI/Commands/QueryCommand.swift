@@ -64,8 +64,9 @@ struct QueryCommand: Command {
             \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. Durations are
             numbers with a unit: 1.5s, 20ms, or us, ns, min, h. References are record names in quotes;
             recordName is the record's own. A name that is a keyword or has odd characters is put
-            between backticks. Without --sort, records are in the order of their names and are not
-            held in memory; a sorted answer is.
+            between backticks. Without --sort, records are in the order of their keys: UUIDs first,
+            then other names, shorter ones before longer ones. They are not held in memory; a
+            sorted answer is.
 
             JSON: one object a line.
               record, zone (where that is not 0), values as 'export' has them
@@ -129,10 +130,10 @@ struct QueryCommand: Command {
                 throw UsageError("The condition can't be read. " + error.description(in: text))
             }
         }
-        for name in arguments.text(sort)?.split(separator: ",") ?? [] {
+        for name in arguments.text(sort)?.listedNames ?? [] {
             let isReversed = name.hasPrefix("-")
             query = query.sorted(
-                by: String(isReversed ? name.dropFirst() : name),
+                by: isReversed ? String(name.dropFirst()) : name,
                 order: isReversed ? .reverse : .forward)
         }
         if let count = try arguments.number(limit, as: Int.self) { query = query.limit(count) }
@@ -143,7 +144,7 @@ struct QueryCommand: Command {
     private static func showGroups(
         of query: RecordQuery, _ names: String, _ store: Store, isJSON: Bool, _ console: Console
     ) throws {
-        let names = names.split(separator: ",").map(String.init)
+        let names = names.listedNames
         let groups = try store.read { try $0.groups(query, by: names, [.count]) }
         if isJSON {
             for group in groups {

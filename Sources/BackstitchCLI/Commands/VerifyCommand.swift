@@ -11,6 +11,7 @@ struct VerifyCommand: Command {
         let operations: Int
         let entries: Int
         let problems: [String]
+        let uniqueViolations: [String]
     }
 
     let name = "verify"
@@ -28,6 +29,7 @@ struct VerifyCommand: Command {
               operations  the number of operations that were checked
               entries     the number of entries in the tables that are right
               problems    what is wrong, each with its place; at most \(VerificationReport.problemsMax)
+              uniqueViolations  the records that share a value of a unique attribute, a sentence for each value
             """)
 
     func interruptionText(_ arguments: Arguments) -> String? {
@@ -48,7 +50,8 @@ struct VerifyCommand: Command {
                     Document(
                         store: path, consistent: report.isConsistent,
                         logDamaged: report.isLogDamaged, operations: report.operations,
-                        entries: report.entries, problems: report.problems)))
+                        entries: report.entries, problems: report.problems,
+                        uniqueViolations: report.uniqueViolations)))
         } else {
             for line in Self.lines(report, path: path) { console.output.line(line) }
         }
@@ -61,7 +64,7 @@ struct VerifyCommand: Command {
                 "Consistent: \(report.operations.counted("operation")), and "
                     + "\(report.entries.counted("entry", "entries")) in the tables that follow "
                     + "from them."
-            ]
+            ] + DoctorLines.lines(ofUniqueViolations: report.uniqueViolations)
         }
         let advice =
             report.isLogDamaged

@@ -18,9 +18,13 @@ protocol Command: Sendable {
     /// What to say where the program is interrupted: what stays, and how to go on. Nil for commands
     /// that are through in a moment, or take care of it themselves.
     func interruptionText(_ arguments: Arguments) -> String?
+    /// The help of a part of it, such as an action, that is named by the words beside `--help`; nil for
+    /// the help of all.
+    func partialHelp(_ words: [String]) -> String?
 }
 
 extension Command {
+    func partialHelp(_ words: [String]) -> String? { nil }
     func interruptionText(_ arguments: Arguments) -> String? { nil }
 }
 
@@ -32,4 +36,7 @@ enum ExitCode: Int32, Sendable {
     case negative = 1
     /// It could not be done.
     case failure = 2
+    /// The disk failed while a service wrote, so that it has to be started again. The number is that of
+    /// `EX_TEMPFAIL` in `sysexits.h`.
+    case startAgain = 75
 }

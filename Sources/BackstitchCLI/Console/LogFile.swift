@@ -38,6 +38,23 @@ final class LogFile: Sendable {
 
     deinit { if let state { close(state.withLock { $0.descriptor }) } }
 
+    /// Checks whether a log could be opened, and makes nothing.
+    ///
+    /// - Parameter path: nil if there is to be none.
+    static func check(_ path: String?, of option: Syntax.Option) throws {
+        guard let path, path != "-" else { return }
+        if unsafe access(path, W_OK) == 0 { return }
+        var reason = errno
+        if reason == ENOENT {
+            let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : path[..<$0] }
+            if unsafe access(String(folder ?? "."), W_OK | X_OK) == 0 { return }
+            reason = errno
+        }
+        throw Refusal(
+            unsafe "'\(path.printable)' can't be opened: \(String(cString: strerror(reason))). Check "
+                + "--\(option.name).")
+    }
+
     private static func open(_ path: String) -> Int32 {
         unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
     }

@@ -144,6 +144,10 @@ struct HubCommand: Command {
             can write, /metrics what it did. A service manager that gives NOTIFY_SOCKET and WATCHDOG_USEC
             is told how it does.
 
+            Exit codes: 0 done, of serve that it was told to end; 1 something is wrong; 2 not done;
+            75, of serve alone: a write failed, and it is unknown whether the disk has it. Start the
+            hub again.
+
             JSON: one object, on one line.
               serve   url, once the hub listens; metricsURL with --metrics-listen; with --dev also
                       container, environment, apiToken, and users with the name, userRecordName
@@ -155,8 +159,10 @@ struct HubCommand: Command {
               users, sessions, tokens, keys, containers
                       list: an array by that name; a user has name, userRecordName, emailAddress,
                       discoverable, erased; a credential id, label, user, userRecordName, created,
-                      used, ends, origins, callback; all have container and environment; to remove a
-                      user or container: userRecordName, sessions, databases, entries
+                      used, ends, origins, callback; all have container and environment; used is
+                      noted about once a day, and missing as long as a session was not used after its
+                      first days; to remove a user or container: userRecordName, sessions, databases,
+                      entries
               backup, restore
                       data, backup, rows, records, files, bytes
               doctor, verify
@@ -171,6 +177,10 @@ struct HubCommand: Command {
             throw UsageError("There is no action '\(action.printable)'.")
         }
         let settings = try HubSettings(arguments)
+        if let folder = settings.data, try settings.database() == nil {
+            // Before a log or anything else is written.
+            try HubFolder(folder).refuseOthers()
+        }
         if action == .serve { return try await HubService(settings, arguments, console).run() }
         let database = try settings.database()
         let store = try settings.fileStore()
@@ -227,6 +237,45 @@ struct HubCommand: Command {
             }
         defer { hub.close() }
         return try await action.run(hub, arguments, audit, console)
+    }
+}
+
+extension HubCommand {
+    /// The help of an action: the parts of ``syntax``'s notes that name it.
+    func partialHelp(_ words: [String]) -> String? {
+        guard let action = words.lazy.compactMap({ HubAction(rawValue: $0) }).first else {
+            return nil
+        }
+        let sections = syntax.notes.components(separatedBy: "\n\n")
+        let about = sections.flatMap { Self.lines(of: $0, about: action) }
+        return """
+            Usage: \(About.name) \(name) \(action.rawValue) [OPTIONS]
+
+            \(about.joined(separator: "\n"))
+
+            '\(About.name) \(name) --help' lists the options and the other actions.
+            """
+    }
+
+    /// The lines about an action in a section that begins with 'Actions:' or 'JSON:', with that title; none
+    /// in another section.
+    private static func lines(of section: String, about action: HubAction) -> [String] {
+        let lines = section.components(separatedBy: "\n")
+        guard let title = lines.first, title == "Actions:" || title.hasPrefix("JSON:") else {
+            return []
+        }
+        var (found, isAbout) = ([String](), false)
+        for line in lines.dropFirst() {
+            guard line.hasPrefix("  ") else { break }
+            // An entry is indented by two blanks, and begins with the names of its actions.
+            if !line.hasPrefix("   ") {
+                let names = line.split { $0 == " " || $0 == "," }
+                    .prefix { HubAction(rawValue: String($0)) != nil }
+                isAbout = names.contains { $0 == action.rawValue }
+            }
+            if isAbout { found.append(line) }
+        }
+        return found.isEmpty ? [] : (title == "Actions:" ? [] : [title]) + found
     }
 }
 

@@ -84,7 +84,8 @@ enum HubListing {
                 credentials.map {
                     [
                         $0.id, $0.user ?? $0.userRecordName ?? "-", $0.created ?? "-",
-                        $0.used ?? "-", $0.ends ?? "-", $0.container, $0.environment,
+                        $0.used ?? "not after its first days", $0.ends ?? "-", $0.container,
+                        $0.environment,
                     ]
                 })
         }

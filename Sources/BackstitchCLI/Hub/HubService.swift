@@ -60,7 +60,7 @@ struct HubService {
         audit?.add(AuditEntry(.started).line)
         manager.tell("READY=1", Self.status(of: server))
         var pulse = ServicePulse(manager)
-        while !interruption.hasHappened {
+        while !interruption.hasHappened, !server.hasFailed {
             try? await Task.sleep(nanoseconds: Self.pollNanoseconds)
             await pulse.beat(server)
             if reloading?.takeHasHappened() == true {
@@ -69,10 +69,17 @@ struct HubService {
                 manager.tell("READY=1")
             }
         }
+        let hasFailed = server.hasFailed
+        if hasFailed {
+            note(
+                "error",
+                "A write failed, and it is unknown whether the disk has it. The hub ends with exit code "
+                    + "\(ExitCode.startAgain.rawValue). Start it again: it opens its data anew.")
+        }
         manager.tell("STOPPING=1")
         await server.stop()
         audit?.add(AuditEntry(.stopped).line)
-        return .success
+        return hasFailed ? .startAgain : .success
     }
 
     /// What the service manager shows.
@@ -130,6 +137,7 @@ struct HubService {
         configuration.limits.privateDatabaseBytes = settings.quota
         configuration.limits.publicDatabaseBytes = settings.publicQuota
         configuration.log = { [console] in console.complain($0) }
+        configuration.namesUnknownContainers = arguments.has(HubCommand.dev)
         let store = try settings.fileStore()
         // It may come back: records go on without it.
         do { try store?.check() } catch { note("error", Failure.describe(error)) }
@@ -216,6 +224,9 @@ struct HubService {
             throw UsageError("The option --data is missing: the folder of files.")
         }
         try settings.fileStore()?.check()
+        try LogFile.check(settings.accessLog, of: HubCommand.accessLog)
+        try LogFile.check(settings.auditLog, of: HubCommand.auditLog)
+        if database == nil, let data = settings.data { try HubFolder(data).check() }
         let holdsHub =
             try database.map { try $0.isHub() }
             ?? settings.data.map { Hub.isHub(at: $0) } ?? false

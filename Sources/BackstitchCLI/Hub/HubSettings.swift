@@ -161,6 +161,11 @@ struct HubSetting: Sendable {
                 message: "takes an address such as https://hub.example.com, and not "
                     + "'\(text.printable)'.")
         }
+        guard ["", "/"].contains(url.path), url.query == nil, url.fragment == nil else {
+            throw BadValue(
+                message: "takes an address without a path, such as https://hub.example.com, not "
+                    + "'\(text.printable)': clients call the hub at the root.")
+        }
         return url
     }
 
@@ -296,6 +301,11 @@ extension HubSettings {
         guard signInHeader == nil || !trustedProxies.isEmpty else {
             throw UsageError(
                 "The option --sign-in-header goes with --trusted-proxy, whose word it is.")
+        }
+        guard signInHeader == nil || !trustedProxies.contains(where: { $0.hasSuffix("/0") }) else {
+            throw UsageError(
+                "With --sign-in-header a --trusted-proxy can't be every address: whoever reaches the hub "
+                    + "would sign in as anybody. Name the proxy's own address.")
         }
     }
 

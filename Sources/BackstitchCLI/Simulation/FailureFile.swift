@@ -15,29 +15,37 @@ final class FailureFile: Sendable {
     private let hasFailed = Locked(false)
     /// The file that was asked for, open from the start: what fails may be for lack of descriptors.
     private let kept: Int32?
+    /// Whether the file was not there before; then it goes again if nothing fails.
+    private let isNew: Bool
 
-    /// A file at a path, which is made with the first failure, or at once if it was asked for.
+    /// A file at a path, which stays once something failed.
     ///
     /// - Throws: ``Refusal`` if a file that was asked for can't be written.
     init(_ path: String?, _ console: Console) throws {
         self.path = path ?? Self.defaultPath
         self.console = console
         guard path != nil else {
-            kept = nil
+            (kept, isNew) = (nil, false)
             return
         }
-        let descriptor = Self.open(self.path)
+        let new = Self.open(self.path, O_EXCL)
+        let descriptor = new >= 0 ? new : Self.open(self.path)
         guard descriptor >= 0 else {
             let reason = unsafe String(cString: strerror(errno))
             throw Refusal("'\(self.path.printable)' can't be written: \(reason).")
         }
-        kept = descriptor
+        (kept, isNew) = (descriptor, new >= 0)
     }
 
-    deinit { if let kept { close(kept) } }
+    deinit {
+        guard let kept else { return }
+        var status = stat()
+        if isNew, unsafe fstat(kept, &status) == 0, status.st_size == 0 { unsafe unlink(path) }
+        close(kept)
+    }
 
-    private static func open(_ path: String) -> Int32 {
-        unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+    private static func open(_ path: String, _ flags: Int32 = 0) -> Int32 {
+        unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0o644)
     }
 
     /// Adds a failure at the end of the file. If that fails it is told once, and the run goes on.

@@ -7,7 +7,7 @@ import Terminal
 struct SimulateArguments {
     /// The most steps of a run.
     static let stepsMax = 100_000
-    /// The longest time for a step of a seed, in seconds.
+    /// The most seconds that a step of a seed may do nothing.
     static let patienceMax = 86_400
 
     static let seeds = Syntax.Option(
@@ -26,7 +26,7 @@ struct SimulateArguments {
         "from", "NUMBER", "Draws the fresh seeds of an earlier run, which told this number.")
     static let patience = Syntax.Option(
         "patience", "SECONDS",
-        "How long a step of a seed may take; 300 unless given.")
+        "How long a step of a seed may do nothing; 600 unless given.")
     static let script = Syntax.Option("script", "FILE", "Runs a script instead of seeds.")
     static let shrink = Syntax.Option("shrink", nil, "Writes a short script of a failure.")
 
@@ -45,7 +45,7 @@ struct SimulateArguments {
     init(_ arguments: Arguments) throws {
         shrinks = arguments.has(Self.shrink)
         if let seconds = try Self.number(arguments, Self.patience, 1...Self.patienceMax) {
-            options.patience = .seconds(seconds)
+            options.patience = seconds
         }
         if let path = arguments.text(Self.script) {
             let others = [

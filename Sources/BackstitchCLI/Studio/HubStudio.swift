@@ -90,7 +90,8 @@ final class HubStudio: StudioSource {
             containers: containers, sessions: sessions.rows.count,
             hasMoreSessions: sessions.next != nil,
             slowRequests: folder.slowRequests.count,
-            fileBytes: Self.bytes(path + "/data.mdb"), served: folder.isServed)
+            fileBytes: Self.bytes(path + "/data.mdb") + Self.bytes(path + "/journal"),
+            served: folder.isServed)
     }
 
     private static func bytes(_ path: String) -> Int {

@@ -156,8 +156,10 @@ extension StoreStudio {
             scan: StudioDocument.Scan(scan, of: try total(entity)))
     }
 
-    func explain(_ call: StudioCall) throws -> QueryCommand.Explanation {
-        let query = try query(call).query.limit(try Self.limit(call))
+    func explain(_ call: StudioCall) throws -> StudioDocument.Explanation {
+        let asked = try query(call).query
+        let query = asked.limit(try Self.limit(call))
+        let code = QueryCode.text(asked, limit: try call.number("limit"))
         let budget = StudioBudget()
         return try store.read { transaction in
             let reader = transaction.reader
@@ -166,12 +168,12 @@ extension StoreStudio {
                 on: reader)
             do {
                 let explanation = try plan.explanation(runningOn: reader, while: budget.goesOn)
-                return QueryCommand.Explanation(steps: explanation.steps)
+                return StudioDocument.Explanation(steps: explanation.steps, swift: code)
             } catch is ReadTooLong {
-                return QueryCommand.Explanation(
+                return StudioDocument.Explanation(
                     steps: plan.explanation.steps + [
                         "not run to its end: it reads many rows or entries"
-                    ])
+                    ], swift: code)
             }
         }
     }

@@ -1,8 +1,11 @@
 import Backstitch
 import BackstitchHub
+import BackstitchLog
+import BackstitchStore
 import BackstitchStudio
 import Foundation
 import Glibc
+import LMDB
 import Terminal
 
 /// Shows a store in the browser.
@@ -51,7 +54,8 @@ struct StudioCommand: Command {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
         let place = try Self.place(arguments)
-        let isHub = Hub.isHub(at: path)
+        // Where both are, an earlier version put the hub into the store's file.
+        let isHub = Hub.isHub(at: path) && !EnvironmentFiles(at: path).holdsStore
         let source: any StudioSource
         let close: @Sendable () -> Void
         if isHub {

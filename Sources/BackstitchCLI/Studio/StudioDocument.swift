@@ -151,6 +151,13 @@ enum StudioDocument {
         let cut: Bool
     }
 
+    /// How a query is answered, in words, and Swift code of it; no code for a condition without a short
+    /// form.
+    struct Explanation: Encodable {
+        let steps: [String]
+        let swift: String?
+    }
+
     /// The contents of files that are on this device.
     struct Files: Encodable {
         let files: Int

@@ -2,6 +2,7 @@ import Backstitch
 import BackstitchSync
 import CloudKitRecordService
 import Terminal
+import Threading
 
 /// Synchronises a store with a service.
 struct SyncCommand: Command {
@@ -13,7 +14,35 @@ struct SyncCommand: Command {
         let conflicts: Int
         let pending: Int
         let parked: Int
+        let undelivered: Int
+        var retried: Int?
         var files: Int?
+
+        init(_ report: SyncReport?, _ left: Left, path: String) {
+            store = path
+            pushed = report?.pushedRecords ?? 0
+            pulled = report?.pulledRecords ?? 0
+            echoed = report?.echoedRecords ?? 0
+            conflicts = report?.conflicts ?? 0
+            (pending, parked, undelivered) = (left.pending, left.parked, left.undelivered)
+        }
+    }
+
+    /// The records that are still to be exchanged.
+    private struct Left {
+        let pending: Int
+        let parked: Int
+        let undelivered: Int
+
+        init(_ store: Store) throws {
+            (pending, parked, undelivered) = try store.read { transaction in
+                let outbox = try StoreInfo.Outbox(transaction.reader)
+                return (
+                    outbox.pendingRecords, outbox.parkedRecords,
+                    try UndeliveredRecords.count(transaction.reader)
+                )
+            }
+        }
     }
 
     private static let zone = Syntax.Option(
@@ -24,6 +53,8 @@ struct SyncCommand: Command {
         "adopt", nil, "Makes a store of another user the one's who is signed in.")
     private static let policy = Syntax.Option(
         "policy", "NAME", "Who wins conflicts: serverWins unless given.")
+    private static let retry = Syntax.Option(
+        "retry-parked", nil, "Tries the parked records again, in the first round.")
     private static let follow = Syntax.Option(
         "follow", nil, "Goes on, and synchronises whenever another device changed something.")
     private static let files = Syntax.Option(
@@ -33,7 +64,9 @@ struct SyncCommand: Command {
     let summary = "Synchronises a store with a hub, or with CloudKit."
     let syntax = Syntax(
         operands: [.store],
-        options: ServiceOptions.all + [zone, target, adopt, policy, files, follow, .json],
+        options: ServiceOptions.all + [
+            zone, target, adopt, policy, retry, files, follow, .json,
+        ],
         notes: """
             A store belongs to the zone and the user that it was first synchronised with; another
             one is refused. --move-to-zone uploads all of its records to another zone, edits that
@@ -44,17 +77,20 @@ struct SyncCommand: Command {
             these for what was changed on both sides.
             The tokens can come from the environment too, so that no list of processes shows them:
             \(ServiceOptions.apiTokenVariable) and \(ServiceOptions.webTokenVariable).
-            Exit codes: 0 everything is exchanged; 1 some records are parked; 2 it could not be done.
+            Exit codes: 0 everything is exchanged; 1 some records are parked, or the service could not
+            deliver some, which a later round asks for again; 2 it could not be done.
 
             JSON: one object for each round.
-              store      the path as given
-              pushed     the records that the service took
-              pulled     the records that came from it
-              echoed     those of them that were known here: what was pushed comes back
-              conflicts  how many were settled
-              pending    the records that are left to push
-              parked     the records that the service refused
-              files      with --files, in a last object: the files that were downloaded
+              store        the path as given
+              pushed       the records that the service took
+              pulled       the records that came from it
+              echoed       those of them that were known here: what was pushed comes back
+              conflicts    how many were settled
+              pending      the records that are left to push
+              parked       the records that the service refused
+              undelivered  the records that the service could not deliver so far
+              retried      with --retry-parked, in the first object: the records that were tried again
+              files        with --files, in a last object: the files that were downloaded
             """)
 
     func interruptionText(_ arguments: Arguments) -> String? {
@@ -82,9 +118,16 @@ struct SyncCommand: Command {
             store: store, service: service,
             configuration: SyncConfiguration(
                 zoneName: zone, conflictPolicy: policy, syncOnSave: arguments.has(Self.follow)))
-        let round: @Sendable () async throws -> Int = {
-            let report = try await engine.sync()
-            return try Self.tell(report, store, path, arguments, console)
+        let filesAreLeft = Locked(arguments.has(Self.files))
+        let download: @Sendable () async throws -> Void = {
+            guard filesAreLeft.withLock({ $0 }) else { return }
+            let count = try await engine.downloadFiles()
+            filesAreLeft.withLock { $0 = false }
+            try Self.tell(files: count, store, path, arguments, console)
+        }
+        let round: @Sendable () async throws -> Void = {
+            try Self.tell(try await engine.sync(), store, path, arguments, console)
+            try await download()
         }
         let moves = target != nil || adopts
         let progress = console.progress(moves ? "Moving" : "Synchronising")
@@ -92,34 +135,26 @@ struct SyncCommand: Command {
             for await event in events { Self.show(event, progress) }
         }
         defer { showing.cancel() }
-        var parked: Int
+        let retried = try await arguments.has(Self.retry) ? engine.retryParked() : nil
         do {
             defer { progress.finish() }
-            if moves {
-                let report = try await engine.move(to: target ?? zone, adoptsUser: adopts)
-                parked = try Self.tell(report, store, path, arguments, console)
-            } else {
-                parked = try await round()
-            }
-        }
-        if arguments.has(Self.files) {
-            let count = try await engine.downloadFiles()
-            if arguments.has(.json) {
-                let outbox = try store.read { try StoreInfo.Outbox($0.reader) }
-                let document = Document(
-                    store: path, pushed: 0, pulled: 0, echoed: 0, conflicts: 0,
-                    pending: outbox.pendingRecords, parked: outbox.parkedRecords, files: count)
-                console.output.line(try JSON.line(document))
-            } else {
-                console.output.line("Downloaded: \(count.counted("file")).")
-            }
+            let report =
+                try await moves
+                ? engine.move(to: target ?? zone, adoptsUser: adopts) : engine.sync()
+            try Self.tell(report, store, path, arguments, console, retried: retried)
+            try await download()
+        } catch let error as SyncError
+            where error.code == .unreachable && arguments.has(Self.follow) && !moves
+        {
+            // It is tried again, as later rounds are.
+            console.complain("backstitch sync: \(error)")
         }
         if arguments.has(Self.follow) {
             try await Self.follow(service, engine, console, round)
-            parked = try store.read { try StoreInfo.Outbox($0.reader) }.parkedRecords
         }
         await engine.stop()
-        return parked == 0 ? .success : .negative
+        let left = try Left(store)
+        return left.parked == 0 && left.undelivered == 0 ? .success : .negative
     }
 
     /// Shows how far a round or a move has come.
@@ -146,7 +181,7 @@ struct SyncCommand: Command {
     /// Synchronises after each change, here or elsewhere, until the program is asked to end.
     private static func follow(
         _ service: CloudKitRecordService, _ engine: SyncEngine, _ console: Console,
-        _ round: @escaping @Sendable () async throws -> Int
+        _ round: @escaping @Sendable () async throws -> Void
     ) async throws {
         let interruption = Interruption()
         try await engine.start()
@@ -155,7 +190,7 @@ struct SyncCommand: Command {
                 sleep: { try await SystemClock().sleep(for: .milliseconds($0)) },
                 { _ in
                     do {
-                        _ = try await round()
+                        try await round()
                     } catch {
                         console.complain("backstitch sync: \(error)")
                     }
@@ -168,32 +203,49 @@ struct SyncCommand: Command {
         _ = await following.result
     }
 
+    /// Writes how many files were downloaded.
+    private static func tell(
+        files count: Int, _ store: Store, _ path: String, _ arguments: Arguments,
+        _ console: Console
+    ) throws {
+        guard arguments.has(.json) else {
+            return console.output.line("Downloaded: \(count.counted("file")).")
+        }
+        var document = Document(nil, try Left(store), path: path)
+        document.files = count
+        console.output.line(try JSON.line(document))
+    }
+
     /// Writes what a round did.
     ///
-    /// - Returns: How many records are parked.
+    /// - Parameter retried: The parked records that it tried again; nil if it was not asked to.
     private static func tell(
         _ report: SyncReport, _ store: Store, _ path: String, _ arguments: Arguments,
-        _ console: Console
-    ) throws -> Int {
-        let outbox = try store.read { try StoreInfo.Outbox($0.reader) }
+        _ console: Console, retried: Int? = nil
+    ) throws {
+        let left = try Left(store)
         if arguments.has(.json) {
-            let document = Document(
-                store: path, pushed: report.pushedRecords, pulled: report.pulledRecords,
-                echoed: report.echoedRecords,
-                conflicts: report.conflicts, pending: outbox.pendingRecords,
-                parked: outbox.parkedRecords)
+            var document = Document(report, left, path: path)
+            document.retried = retried
             console.output.line(try JSON.line(document))
         } else {
+            if let retried {
+                console.output.line("Tried again: \(retried.counted("parked record")).")
+            }
             let echoed = report.echoedRecords
             let echoes = echoed == 0 ? "" : " (\(echoed.grouped) of them known here)"
             console.output.line(
                 "Pushed \(report.pushedRecords.counted("record")), pulled "
                     + "\(report.pulledRecords.grouped)\(echoes), settled "
                     + "\(report.conflicts.counted("conflict")); "
-                    + "\(outbox.pendingRecords.grouped) left to push, "
-                    + "\(outbox.parkedRecords.grouped) parked.")
+                    + "\(left.pending.grouped) left to push, "
+                    + "\(left.parked.grouped) parked.")
+            if left.undelivered > 0 {
+                console.output.line(
+                    "The service could not deliver \(left.undelivered.counted("record")). A later "
+                        + "round asks again.")
+            }
         }
         console.output.flush()
-        return outbox.parkedRecords
     }
 }

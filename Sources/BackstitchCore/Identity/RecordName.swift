@@ -1,4 +1,5 @@
 public import Foundation
+@_spi(_Unicode) import Swift
 
 /// The name that a record carries on the service, unique within its zone.
 ///
@@ -30,10 +31,40 @@ package enum RecordName: Hashable, Sendable {
             return "A record name has \(Self.byteCountMax) bytes at most; this one has "
                 + "\(text.utf8.count). Shorten it."
         }
-        if text.hasPrefix("_") {
+        if text.utf8.first == UInt8(ascii: "_") {
             return "A record name can't start with an underscore: the service keeps those names."
         }
         return nil
+    }
+
+    /// What is wrong with the name for a new record, or nil when it can be saved. Earlier versions took
+    /// names in any form.
+    package var violationIfNew: String? {
+        if let violation { return violation }
+        guard case .text(let text) = self, !text.utf8.allSatisfy({ $0 < 0x80 }),
+            !text._nfc.elementsEqual(text.unicodeScalars)
+        else { return nil }
+        return "A record name has to be in Unicode's normal form C, so that no other name is the "
+            + "same text. Take its precomposedStringWithCanonicalMapping."
+    }
+}
+
+extension RecordName {
+    /// Names are the same if their bytes are, as in tables. Texts are the same in several forms.
+    @usableFromInline package static func == (left: RecordName, right: RecordName) -> Bool {
+        switch (left, right) {
+        case (.uuid(let left), .uuid(let right)): left == right
+        case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+        default: false
+        }
+    }
+
+    @usableFromInline package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .uuid(let uuid): hasher.combine(uuid)
+        case .text(var text):
+            text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
     }
 }
 

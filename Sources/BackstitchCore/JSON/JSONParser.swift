@@ -22,6 +22,9 @@ package struct JSONParser {
 
     private static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
         var parser = unsafe JSONParser(bytes)
+        guard unsafe !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else {
+            throw parser.error("it begins with a byte order mark; write it without one")
+        }
         let value = try parser.value()
         parser.skipSpace()
         guard parser.offset == bytes.count else {

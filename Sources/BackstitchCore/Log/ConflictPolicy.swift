@@ -23,8 +23,9 @@ public indirect enum ConflictPolicy: Hashable, Sendable {
     case resolver
     /// Field by field: a field that only one side changed is taken from that side, and nothing is
     /// lost. If both sides changed a field to different values, the entity's rule for that field
-    /// decides, or else the given policy. The given policy also decides if one side deleted the
-    /// record.
+    /// decides, or else the given policy. ``resolver`` is asked once for all such fields of a record, and
+    /// decides no others; ``keepBoth`` keeps both versions as a whole. The given policy also decides if
+    /// one side deleted the record.
     case merge(otherwise: ConflictPolicy)
 
     /// The policy for what a merge can't settle; itself for the others. A merge within a merge

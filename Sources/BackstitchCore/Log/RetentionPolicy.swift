@@ -2,7 +2,8 @@
 ///
 /// Removed operations are replaced by baselines: records, their sync state and the conflict journal
 /// are not changed, and the tables still follow from the log. Only the history of a record before
-/// its baseline is lost. Operations that the service does not have are always kept.
+/// its baseline is lost. Operations that the service does not have are always kept, but for those that
+/// it is never to have: local-only ones, and all of a store that is opened with `syncs: false`.
 public enum RetentionPolicy: Hashable, Sendable {
     /// All operations.
     case keepAll

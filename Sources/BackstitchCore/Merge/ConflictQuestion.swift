@@ -6,6 +6,8 @@ package struct ConflictQuestion: Equatable, Sendable {
     package var local: Fields?
     /// The service's version; nil if the record was deleted there.
     package var server: Fields?
+    /// The fields that both sides changed to different values, and that have no rule of their own.
+    package var contested: Set<FieldID> = []
     /// The clock of the last local operation, milliseconds since 1970.
     package var localMilliseconds: Int64
     /// When the service's version was saved, milliseconds since 1970; nil for a deleted record.
@@ -17,7 +19,7 @@ package enum ConflictAnswer: Equatable, Sendable {
     case server
     case client
     /// These values are laid over the service's version, or over the local one if the service
-    /// has none.
+    /// has none. Of an answer to a merge, only those of contested fields count.
     case fields(Fields)
     case keepBoth
     case park(reason: String)

@@ -70,6 +70,7 @@ public struct ConflictRules: Hashable, Sendable {
         var rules = MergeRules(
             own?.policy ?? policy, deletePolicy: own?.deletePolicy ?? deletePolicy)
         rules.mayCopy = table.unique.isEmpty
+        guard case .merge = rules.policy else { return rules }
         for (name, policy) in own?.fields ?? [:] {
             guard let attribute = table.attributes.first(where: { $0.attributeName == name })
             else { continue }

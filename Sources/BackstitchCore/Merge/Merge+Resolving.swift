@@ -69,6 +69,7 @@ extension Merge {
             var plan = MergePlan(remote: .nothing)
             plan.question = ConflictQuestion(
                 base: sides.base, local: sides.mine, server: sides.theirs,
+                contested: changes(of: sides)?.contested ?? [],
                 localMilliseconds: sides.localMilliseconds,
                 serverMilliseconds: sides.version?.modifiedMilliseconds)
             return plan
@@ -128,13 +129,42 @@ extension Merge {
         }
     }
 
+    /// The other policy decides the contested fields only; two whole versions are both kept as they are.
     private func decideByField(_ otherwise: ConflictPolicy, _ sides: ConflictSides) -> Decision? {
-        guard let mine = sides.mine, let theirs = sides.theirs else {
+        guard let mine = sides.mine, let changes = changes(of: sides) else {
             return decide(otherwise, sides)
         }
-        let base = sides.base ?? Fields()
+        var taken = changes.taken
+        guard !changes.contested.isEmpty else {
+            return Decision(answer: .fields(taken), isLossy: changes.isLossy)
+        }
+        guard let decision = decide(otherwise, sides) else { return nil }
+        switch decision.answer {
+        case .client: for field in changes.contested { taken[field] = mine.value(field) }
+        case .fields(let values): taken.overlay(values.only(changes.contested))
+        case .keepBoth where rules.mayCopy: return decision
+        case .park: return decision
+        case .server, .keepBoth: break
+        }
+        return Decision(answer: .fields(taken))
+    }
+
+    /// The fields of a record that both sides have, by who changed them.
+    private struct FieldChanges {
+        /// The local values that the merged record has: of fields that were changed here only, or whose
+        /// own rule says so.
         var taken = Fields()
+        /// The fields that both sides changed to different values, and that have no rule of their own.
+        var contested: Set<FieldID> = []
+        /// Whether both sides changed a field to different values.
         var isLossy = false
+    }
+
+    /// Who changed the fields; nil if a side does not have the record.
+    private func changes(of sides: ConflictSides) -> FieldChanges? {
+        guard let mine = sides.mine, let theirs = sides.theirs else { return nil }
+        let base = sides.base ?? Fields()
+        var changes = FieldChanges()
         // Fields that the schema does not know are changed here too, by a copy of a record.
         for field in knownFields.union(mine.differences(from: base)) {
             let (own, foreign) = (mine.value(field), theirs.value(field))
@@ -142,19 +172,19 @@ extension Merge {
                 !areSame(field, own, base.value(field)) || sides.cleared.contains(field)
             if areSame(field, own, foreign) || !isChanged { continue }
             if areSame(field, foreign, base.value(field)) {
-                taken[field] = own
+                changes.taken[field] = own
                 continue
             }
-            isLossy = true
+            changes.isLossy = true
             guard knownFields.contains(field) else { continue }
-            guard let policy = rules.fields[field] ?? ConflictRules.FieldPolicy(otherwise) else {
-                return decide(otherwise, sides)
+            switch rules.fields[field] {
+            case .clientWins?: changes.taken[field] = own
+            case .lastWriterWins? where sides.isLocalLater: changes.taken[field] = own
+            case .serverWins?, .lastWriterWins?: break
+            case nil: changes.contested.insert(field)
             }
-            let isMine =
-                policy == .clientWins || (policy == .lastWriterWins && sides.isLocalLater)
-            if isMine { taken[field] = own }
         }
-        return Decision(answer: .fields(taken), isLossy: isLossy)
+        return changes
     }
 
     // MARK: Planning
@@ -208,18 +238,6 @@ extension Merge {
         plan.copy = sides.mine
         plan.conflict?.copy = sides.mine?.copyName(of: sides.name)
         return plan
-    }
-}
-
-extension ConflictRules.FieldPolicy {
-    /// The policy of a field if a whole record has one; nil if that decides of whole records.
-    fileprivate init?(_ policy: ConflictPolicy) {
-        switch policy {
-        case .serverWins: self = .serverWins
-        case .clientWins: self = .clientWins
-        case .lastWriterWins: self = .lastWriterWins
-        case .keepBoth, .resolver, .merge: return nil
-        }
     }
 }
 

@@ -31,6 +31,10 @@ public struct RecordConflict: Hashable, Sendable {
     /// remains if this one was a duplicate with the same unique value.
     public let copy: RecordID?
 
+    /// The attributes that both sides changed to different values, and that have no rule of their own: all
+    /// that a resolver decides within a merge. Empty if a side deleted the record, and for a settled conflict.
+    public let contested: Set<String>
+
     /// The attributes that differ between the base and the local version.
     public var locallyChanged: Set<String> { Self.changes(from: base, to: local) }
     /// The attributes that differ between the base and the service's version.
@@ -64,6 +68,7 @@ extension RecordConflict {
         server = values(report.server)
         localDate = nil
         serverDate = nil
+        contested = []
         self.sequence = sequence
         date = Date(milliseconds: LogicalClock.milliseconds(of: clock))
         policy = report.policy
@@ -82,6 +87,7 @@ extension RecordConflict {
         server = values(question.server)
         localDate = Date(milliseconds: question.localMilliseconds)
         serverDate = question.serverMilliseconds.map { Date(milliseconds: $0) }
+        contested = Set(question.contested.map(table.attributeName))
         sequence = 0
         (date, policy, outcome, copy) = (nil, nil, nil, nil)
     }

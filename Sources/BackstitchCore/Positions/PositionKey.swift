@@ -1,3 +1,5 @@
+import Foundation
+
 /// A place in an order that the user chooses: an attribute that queries sort by.
 ///
 /// There is a key between any two, so moving a record edits only that record, and moves of

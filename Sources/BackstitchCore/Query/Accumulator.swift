@@ -162,8 +162,9 @@ struct Accumulator {
     private static func inexact(_ attribute: AttributeBinding) -> QueryError {
         QueryError(
             .arithmeticOverflow,
-            "The sum of \(attribute.name) needs more than the 38 digits of a Decimal. Sum up parts "
-                + "of the records.")
+            "The sum of \(attribute.name) needs more than the 38 digits of a Decimal. A quotient such "
+                + "as a third has that many by itself: round values before they are saved, or "
+                + "fetch them and add them up rounded.")
     }
 }
 

@@ -48,7 +48,6 @@ extension BoundCondition {
     static func compute(_ operand: Operand, in entity: EntityBinding) throws -> Compute {
         switch operand {
         case .constant(let value): return { _ in value }
-        case .instant: preconditionFailure("A condition was bound before it was resolved.")
         case .attribute(let name):
             let attribute = try entity.attribute(named: name)
             let (field, type, without) = (attribute.field, attribute.type, attribute.defaultValue)

@@ -12,6 +12,7 @@ package struct BoundCondition: Sendable {
     ///
     /// - Throws: ``QueryError`` for unknown attributes and values of other types than theirs.
     package init(_ condition: Condition, in entity: EntityBinding) throws {
+        try condition.checkDepth()
         let condition = try condition.simplified().resolved(in: entity)
         try self.init(resolved: condition.simplified(), in: entity)
     }

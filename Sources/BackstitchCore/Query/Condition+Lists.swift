@@ -11,13 +11,13 @@ extension Operand {
                 "A query of \(entity.name) asks a list for something that is no constant. Ask list "
                     + "attributes for constants, or filter the result in Swift.")
         }
-        guard value != .null, let element = value.converted(to: type) else {
+        guard value != .null, value.converted(to: type) != nil else {
             throw QueryError(
                 .typeMismatch,
                 "A query of \(entity.name) asks \(name) for a value that is no \(type). Compare "
                     + "values of one type.")
         }
-        return .constant(element)
+        return .constant(try value.required(as: type, entity: entity))
     }
 }
 

@@ -1,9 +1,10 @@
 package import Foundation
 
 extension Condition {
-    /// The condition that holds for a record exactly where `predicate` does.
+    /// The condition that holds for a record exactly where `predicate` does, with the values that it compares
+    /// with as they would be saved.
     ///
-    /// - Throws: ``QueryError`` with code `unsupportedExpression` or `unknownAttribute`.
+    /// - Throws: ``QueryError`` with code `unsupportedExpression`, `unknownAttribute` or `typeMismatch`.
     package init<Model: Entity>(lowering predicate: Predicate<Model>) throws {
         let indexes = Model.attributeIndexes
         let attributes = Model.entitySchema.attributes

@@ -87,7 +87,7 @@ extension Operand {
     func hasPart(_ test: (Operand) -> Bool) -> Bool {
         if test(self) { return true }
         return switch self {
-        case .constant, .instant, .attribute, .recordKey, .element: false
+        case .constant, .attribute, .recordKey, .element: false
         case .condition(let condition): condition.hasOperand(test)
         case .coalesce(let first, let second), .chained(let first, let second),
             .arithmetic(_, let first, let second, _):

@@ -120,8 +120,7 @@ extension AttributeType {
 
 extension RecordValue {
     /// The value as an attribute of `type` has it; throws if it is not of that type.
-    fileprivate func required(as type: AttributeType?, entity: EntityBinding) throws -> RecordValue
-    {
+    func required(as type: AttributeType?, entity: EntityBinding) throws -> RecordValue {
         guard let type else { return self }
         guard let value = converted(to: type) else {
             throw QueryError(
@@ -129,10 +128,15 @@ extension RecordValue {
                 "A query of \(entity.name) compares a \(type) with \(self). Compare values of one "
                     + "type.")
         }
-        // A Float attribute has rounded numbers, so the number that it is compared with is too.
-        guard type == .float, case .double(let number) = value else { return value }
-        let rounded = Float(number)
-        return rounded.isFinite || !number.isFinite ? .double(Double(rounded)) : value
+        return value.rounded(as: type)
+    }
+
+    /// The value as it would be saved; of what can't be, itself.
+    private func rounded(as type: AttributeType) -> RecordValue {
+        if case .list(let elements) = self, let type = type.element {
+            return .list(elements.map { $0.rounded(as: type) })
+        }
+        return (try? type.traits?.saved(self)) ?? self
     }
 }
 
@@ -176,7 +180,6 @@ extension Operand {
     func type(in entity: EntityBinding) throws -> AttributeType? {
         switch self {
         case .constant: return nil
-        case .instant: return .date
         case .attribute(let name): return try entity.attribute(named: name).type
         case .recordKey: return .reference
         case .condition: return .bool
@@ -200,11 +203,6 @@ extension Operand {
     ) throws -> Operand {
         switch self {
         case .constant(let value): return .constant(try value.required(as: type, entity: entity))
-        case .instant:
-            throw QueryError(
-                .unsupportedExpression,
-                "A query of \(entity.name) calculates with a date that has a fraction of a "
-                    + "millisecond, which no stored date has. Round the date first.")
         case .attribute(let name):
             _ = try entity.attribute(named: name)
             return self

@@ -153,7 +153,7 @@ extension Condition {
         switch (left, right) {
         case (.constant(let one), .constant(let other)):
             return .constant(one.matches(comparison, other))
-        case (.constant, _), (.instant, _):
+        case (.constant, _):
             return compared(right, comparison.mirrored, left)
         case (.condition(let condition), .constant(.bool(let truth))) where !comparison.isOrder:
             let isSame = truth == (comparison == .equal)
@@ -164,15 +164,6 @@ extension Condition {
             case .notEqual: return negation(of: Condition.isNull(left).simplified())
             default: return .constant(false)
             }
-        case (_, .instant(let before)):
-            switch comparison {
-            case .equal: return .constant(false)
-            case .notEqual: return .constant(true)
-            case .less, .lessOrEqual:
-                return .comparison(left, .lessOrEqual, .constant(.date(milliseconds: before)))
-            case .greater, .greaterOrEqual:
-                return .comparison(left, .greater, .constant(.date(milliseconds: before)))
-            }
         default:
             return .comparison(left, comparison, right)
         }
@@ -181,7 +172,7 @@ extension Condition {
     private static func nullCheck(_ operand: Operand) -> Condition {
         switch operand {
         case .constant(let value): .constant(value == .null)
-        case .instant, .recordKey, .condition: .constant(false)
+        case .recordKey, .condition: .constant(false)
         default: .isNull(operand)
         }
     }

@@ -35,7 +35,7 @@ extension Operand {
     func mapParts(_ change: (Operand) throws -> Operand) rethrows -> Operand {
         switch self {
         // What a related record is asked for is about another entity.
-        case .constant, .instant, .attribute, .recordKey, .related, .element: self
+        case .constant, .attribute, .recordKey, .related, .element: self
         case .condition(let condition): .condition(try condition.mapOperands(change))
         case .coalesce(let first, let second): .coalesce(try change(first), try change(second))
         case .unwrapped(let operand): .unwrapped(try change(operand))

@@ -3,8 +3,6 @@
 /// Null is the nil of every optional type.
 package indirect enum Operand: Hashable, Sendable {
     case constant(RecordValue)
-    /// A time between this whole millisecond and the next, which no stored time equals.
-    case instant(afterMilliseconds: Int64)
     /// The effective value of an attribute.
     case attribute(String)
     /// The record's own key, as a reference.

@@ -1,7 +1,8 @@
 /// A count, sum, mean, minimum or maximum over the records that a query matches.
 ///
 /// Records whose attribute is nil are skipped. A sum of integers that overflows 64 bits is an error,
-/// and so is a sum of decimals that needs more than 38 digits: only the mean is rounded.
+/// and so is a sum of decimals that needs more than 38 digits: only the mean is rounded. A quotient such as a
+/// third has that many digits by itself; round it before it is saved.
 public struct QueryAggregate<Model: Entity, Result: Sendable>: Sendable {
     private let function: RecordQuery.Aggregate.Function
     private let keyPath: (any PartialKeyPath<Model> & Sendable)?

@@ -23,7 +23,7 @@ extension QueryConditions {
         fulfils condition: QueryCondition<Reference.Referenced>
     ) -> Self {
         self.where(
-            QueryCondition {
+            QueryCondition(depth: condition.depth + 1) {
                 let name = try Query<Model>.storedAttribute(at: keyPath)
                 return .test(.related(name, .condition(try condition.lowered())))
             })
@@ -74,7 +74,7 @@ extension QueryConditions {
         of condition: QueryCondition<Target> = QueryCondition<Target>()
     ) -> Self {
         self.where(
-            QueryCondition {
+            QueryCondition(depth: condition.depth + 1) {
                 let relation = try Query<Model>.relation(at: keyPath)
                 let condition = try condition.lowered()
                 return count.condition { .referrers(relation, condition, $0, $1) }

@@ -11,7 +11,18 @@ import Foundation
 /// let sites = Query<Site>().where(.any([wanted, .not(QueryCondition().where(\.owner, is: nil))]))
 /// ```
 public struct QueryCondition<Model: Entity>: QueryConditions {
-    package let lowered: @Sendable () throws -> Condition
+    /// What a condition is made of. A list in a list of its kind is part of it, so that a loop that adds one
+    /// condition after another nests none.
+    private enum Form: Sendable {
+        case test(@Sendable () throws -> Condition)
+        case all([QueryCondition])
+        case any([QueryCondition])
+        indirect case not(QueryCondition)
+    }
+
+    private let form: Form
+    /// How deep conditions are nested in it. What is too deep is an error in the place of its parts.
+    let depth: Int
     /// The attribute and the value, if the condition is that they are equal.
     @usableFromInline
     let equality:
@@ -20,9 +31,21 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
             comparison: TextComparison
         )?
 
-    package init(_ lowered: @escaping @Sendable () throws -> Condition) {
-        self.lowered = lowered
+    package init(
+        depth: Int = 1, _ lowered: @escaping @Sendable () throws -> Condition
+    ) {
+        self.init(.test(lowered), depth: depth)
+    }
+
+    private init(_ form: Form, depth: Int) {
+        let isTooDeep = depth > Condition.depthMax
+        self.form = isTooDeep ? .test { throw QueryError.nestedTooDeep } : form
+        self.depth = depth
         equality = nil
+    }
+
+    private init(_ form: Form, of parts: [QueryCondition]) {
+        self.init(form, depth: 1 + (parts.map(\.depth).max() ?? 0))
     }
 
     init(
@@ -30,7 +53,8 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
         comparing comparison: TextComparison = .exact,
         _ lowered: @escaping @Sendable () throws -> Condition
     ) {
-        self.lowered = lowered
+        form = .test(lowered)
+        depth = 1
         equality = (keyPath, value, comparison)
     }
 
@@ -42,7 +66,8 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
         self.init(keyPath, equals: value._recordValue) {
             let name = try Query<Model>.attribute(at: keyPath)
             return .comparison(
-                name.map { .attribute($0) } ?? .recordKey, .equal, try Operand(constant: value))
+                name.map { .attribute($0) } ?? .recordKey, .equal,
+                .constant(try RecordValue(comparing: value)))
         }
     }
 
@@ -51,28 +76,51 @@ public struct QueryCondition<Model: Entity>: QueryConditions {
 
     /// Holds if both do.
     public func `where`(_ condition: QueryCondition) -> QueryCondition {
-        QueryCondition { .all([try self.lowered(), try condition.lowered()]) }
+        .all([self, condition])
     }
 
     /// Holds if every condition does. An empty list always holds.
+    ///
+    /// A query whose conditions are nested more than 200 deep fails when it is run. Lists of the same kind in
+    /// one another are one list, however a loop collects them.
     public static func all(_ conditions: [QueryCondition]) -> QueryCondition {
-        QueryCondition { .all(try conditions.map { try $0.lowered() }) }
+        let parts = conditions.flatMap { part -> [QueryCondition] in
+            if case .all(let inner) = part.form { inner } else { [part] }
+        }
+        return QueryCondition(.all(parts), of: parts)
     }
 
-    /// Holds if at least one condition does. An empty list never holds.
+    /// Holds if at least one condition does. An empty list never holds. See ``all(_:)`` for how deep it may be nested.
     public static func any(_ conditions: [QueryCondition]) -> QueryCondition {
-        QueryCondition { .any(try conditions.map { try $0.lowered() }) }
+        let parts = conditions.flatMap { part -> [QueryCondition] in
+            if case .any(let inner) = part.form { inner } else { [part] }
+        }
+        return QueryCondition(.any(parts), of: parts)
     }
 
     /// Holds if the condition does not.
     public static func not(_ condition: QueryCondition) -> QueryCondition {
-        QueryCondition { .not(try condition.lowered()) }
+        if case .not(let inner) = condition.form { return inner }
+        return QueryCondition(.not(condition), of: [condition])
+    }
+
+    /// The condition by names.
+    ///
+    /// - Throws: ``QueryError`` as for a query.
+    package func lowered() throws -> Condition {
+        switch form {
+        case .test(let lowered): try lowered()
+        case .all(let parts): .all(try parts.map { try $0.lowered() })
+        case .any(let parts): .any(try parts.map { try $0.lowered() })
+        case .not(let inner): .not(try inner.lowered())
+        }
     }
 }
 
 /// A query or a condition, which further conditions can narrow.
 ///
-/// Nil equals nil and nothing else; it is neither less nor greater than any value, and in no range. A key
+/// Nil equals nil and nothing else; it is neither less nor greater than any value, and in no range. A value is
+/// compared as it would be saved: a date is rounded to whole milliseconds, a duration to nanoseconds. A key
 /// path that is no stored attribute, nor `id`, fails when the query is run.
 public protocol QueryConditions<Model>: Sendable {
     /// The entity whose records are tested.
@@ -146,9 +194,7 @@ extension QueryConditions {
     public func `where`<Attribute: AttributeValue>(
         _ keyPath: any KeyPath<Model, Attribute> & Sendable, in values: [Attribute]
     ) -> Self {
-        tested(keyPath) { attribute in
-            .membership(attribute, try values.compactMap { try Operand(constant: $0).storable })
-        }
+        tested(keyPath) { .membership($0, try values.map { try RecordValue(comparing: $0) }) }
     }
 
     /// Keeps records whose text contains another, compared by characters.
@@ -169,14 +215,14 @@ extension QueryConditions {
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]> & Sendable, contains element: Element
     ) -> Self {
-        tested(keyPath) { .contains($0, .constant(element._recordValue)) }
+        tested(keyPath) { .contains($0, .constant(try RecordValue(comparing: element))) }
     }
 
     /// Keeps records whose list is not nil and contains a value.
     public func `where`<Element: ScalarAttributeValue>(
         _ keyPath: any KeyPath<Model, [Element]?> & Sendable, contains element: Element
     ) -> Self {
-        tested(keyPath) { .contains($0, .constant(element._recordValue)) }
+        tested(keyPath) { .contains($0, .constant(try RecordValue(comparing: element))) }
     }
 
     /// Keeps records whose text starts with another, compared by characters.
@@ -197,7 +243,9 @@ extension QueryConditions {
         _ keyPath: any PartialKeyPath<Model> & Sendable, _ comparison: Comparison,
         _ value: some AttributeValue
     ) -> Self {
-        tested(keyPath) { .comparison($0, comparison, try Operand(constant: value)) }
+        tested(keyPath) {
+            .comparison($0, comparison, .constant(try RecordValue(comparing: value)))
+        }
     }
 
     private func tested(
@@ -212,27 +260,23 @@ extension QueryConditions {
     }
 }
 
-extension Operand {
-    /// The operand for a value that a program compares with.
+extension RecordValue {
+    /// A value that a program compares with, in the form that it would be saved in: attributes have no other
+    /// values. A time or a duration beyond all that can be saved is at the end of the range.
     ///
     /// - Throws: ``QueryError`` if a date is not a number.
-    init(constant value: some AttributeValue) throws {
-        guard let date = value as? Date else {
-            self = .constant(value._recordValue)
-            return
+    init(comparing value: some AttributeValue) throws {
+        self = value._recordValue
+        guard self == .null else { return }
+        if let date = value as? Date {
+            guard let milliseconds = date.comparedMilliseconds else {
+                throw QueryError(
+                    .typeMismatch,
+                    "A query compares with a date that is not a number. Give a date.")
+            }
+            self = .date(milliseconds: milliseconds)
+        } else if let duration = value as? Duration {
+            self = .duration(nanoseconds: duration < .zero ? .min : .max)
         }
-        switch TimeConstant(date) {
-        case .whole(let milliseconds): self = .constant(.date(milliseconds: milliseconds))
-        case .after(let milliseconds): self = .instant(afterMilliseconds: milliseconds)
-        case nil:
-            throw QueryError(
-                .typeMismatch, "A query compares with a date that is not a number. Give a date.")
-        }
-    }
-
-    /// The constant that a stored value may equal; nil for a time between two whole milliseconds.
-    fileprivate var storable: RecordValue? {
-        guard case .constant(let value) = self else { return nil }
-        return value
     }
 }

@@ -119,8 +119,9 @@ package struct QueryPlan: Sendable {
         try Self.check(query.limitCount, "limit", of: entity)
         try Self.check(query.offsetCount, "offset", of: entity)
         let steps = try Self.steps(query.sortSteps, in: entity)
-        condition = try Condition.all(query.conditions).simplified().resolved(in: entity)
-            .simplified()
+        let asked = Condition.all(query.conditions)
+        try asked.checkDepth()
+        condition = try asked.simplified().resolved(in: entity).simplified()
         var planner = QueryPlanner(
             entity: entity, condition: condition, steps: steps,
             limit: query.limitCount, needsRows: needsRows, costs: costs)

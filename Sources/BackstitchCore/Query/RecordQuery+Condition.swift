@@ -128,12 +128,19 @@ extension RecordQuery {
 
         /// Matches records that match all of the conditions.
         public static func all(_ conditions: [Self]) -> Self {
-            Self(.all(conditions.map(\.condition)))
+            // A list in the list is part of it, so that a loop that adds to one nests nothing.
+            let parts = conditions.flatMap { one -> [BackstitchCore.Condition] in
+                if case .all(let parts) = one.condition { parts } else { [one.condition] }
+            }
+            return Self(.all(parts))
         }
 
         /// Matches records that match at least one of the conditions.
         public static func any(_ conditions: [Self]) -> Self {
-            Self(.any(conditions.map(\.condition)))
+            let parts = conditions.flatMap { one -> [BackstitchCore.Condition] in
+                if case .any(let parts) = one.condition { parts } else { [one.condition] }
+            }
+            return Self(.any(parts))
         }
 
         /// Holds if the condition does not.

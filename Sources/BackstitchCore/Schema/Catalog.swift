@@ -15,6 +15,8 @@ public struct Catalog: Hashable, Sendable, Codable {
     public var storeID: UUID
     /// The identity of the store that this one was copied from; nil if it is no copy.
     public var copiedFrom: UUID?
+    /// The greatest version of the schemas that the store was opened with; nil is 0.
+    package internal(set) var schemaVersion: Int?
     /// The entities in order of their numbers.
     public internal(set) var entities: [CatalogEntity]
 
@@ -43,7 +45,7 @@ public struct CatalogEntity: Hashable, Sendable, Codable {
     public let number: EntityNumber
     /// The entity's name, and its record type on the service.
     public let name: String
-    /// Whether the schema that last opened the store declares it.
+    /// Whether a schema declares it, and none of a greater version came without it.
     public internal(set) var isDeclared: Bool
     /// The attributes in order of their field ids.
     public internal(set) var attributes: [CatalogAttribute]
@@ -68,9 +70,10 @@ public struct CatalogAttribute: Hashable, Sendable, Codable {
     public let field: FieldID
     /// The name of its field on the service, which is the attribute's first name.
     public let name: String
-    /// Its description in the last schema that declared it; nil if none ever did.
+    /// Its description in the newest schema that declared it, with what other versions demand besides; nil if
+    /// none ever declared it.
     public internal(set) var schema: AttributeSchema?
-    /// Whether the schema that last opened the store declares it.
+    /// Whether a schema declares it, and none of a greater version came without it.
     public internal(set) var isDeclared: Bool
     /// Whether its index is being built, and is of no use to queries yet.
     package var isBuilding: Bool?

@@ -128,15 +128,18 @@ package struct TableIndex: Sendable {
         return count
     }
 
-    /// What queries must know of it; nil while it is being built, or if it is folded by other tables.
+    /// What queries must know of it; nil while it is being built, if it is folded by other tables, or if it has
+    /// other values than the attributes.
     func binding(in attributes: [AttributeBinding]) -> IndexBinding? {
         let isFoldedOtherwise = index.folding.map { $0 != TextFolding.version } ?? false
         guard index.isBuilding != true, !isFoldedOtherwise else { return nil }
         var bindings: [AttributeBinding] = []
         for part in parts {
-            guard let own = attributes.first(where: { $0.field == part.attribute.field }) else {
-                return nil
-            }
+            let stored = part.attribute.schema?.defaultValue ?? .null
+            guard let own = attributes.first(where: { $0.field == part.attribute.field }),
+                own.type == part.type,
+                own.defaultValue == stored.converted(to: part.type) ?? .null
+            else { return nil }
             bindings.append(
                 part.isFolded ? AttributeBinding(own, .folded, type: .string) : own)
         }

@@ -138,7 +138,8 @@ package struct EntityBinding: Hashable, Sendable {
     /// The entities of the same store; nil if only this one is known.
     package var entities: (any EntityBindings)?
 
-    /// An entity by its attributes, whose names differ.
+    /// An entity by its attributes. Of those with one name, which only several versions of a program can give, the
+    /// first is found by it.
     package init(
         name: String, number: EntityNumber, attributes: [AttributeBinding],
         indexes: [IndexBinding] = []
@@ -147,8 +148,7 @@ package struct EntityBinding: Hashable, Sendable {
         self.number = number
         self.attributes = attributes
         self.indexes = indexes
-        positions = Dictionary(
-            uniqueKeysWithValues: attributes.enumerated().map { ($1.name, $0) })
+        positions = Dictionary(attributes.enumerated().map { ($1.name, $0) }) { first, _ in first }
     }
 
     /// The attribute of a name; throws if there is none.

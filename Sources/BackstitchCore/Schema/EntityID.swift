@@ -11,7 +11,8 @@ public struct EntityID<Model>: Hashable, Sendable {
 
     /// The id of the record with this name in the store's own zone.
     ///
-    /// The name is checked when a record is saved: 1 to 255 bytes that don't begin with an underscore.
+    /// The name is checked when a record is saved: 1 to 255 bytes in Unicode's normal form C that don't begin
+    /// with an underscore. Names are compared by their bytes.
     public init(_ name: String) {
         key = RecordKey(RecordName(name))
     }

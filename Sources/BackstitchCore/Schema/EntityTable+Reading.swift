@@ -1,12 +1,31 @@
 import Foundation
 
 extension EntityTable {
-    /// Whether the Swift type that the schema declares can read a row's fields.
+    /// Whether a type with all that the catalog declares can read a row's fields, which the row's mark says.
     ///
     /// What a coded value decodes to is not asked: only its type knows.
     /// - Throws: `FieldError` if the bounds of a value are damaged.
     package func canRead(_ fields: PackedFields) throws(FieldError) -> Bool {
-        for column in declaredColumns {
+        try markedColumns.canRead(fields)
+    }
+
+    /// The same for fields that are not packed.
+    package func canRead(_ fields: Fields) -> Bool { markedColumns.canRead(fields) }
+
+    /// Whether the program's own type can read a row's fields.
+    ///
+    /// - Throws: `FieldError` if the bounds of a value are damaged.
+    package func reads(_ fields: PackedFields) throws(FieldError) -> Bool {
+        try declaredColumns.canRead(fields)
+    }
+
+    /// The same for fields that are not packed.
+    package func reads(_ fields: Fields) -> Bool { declaredColumns.canRead(fields) }
+}
+
+extension [ServiceColumn] {
+    fileprivate func canRead(_ fields: PackedFields) throws(FieldError) -> Bool {
+        for column in self {
             guard let value = try fields.value(of: column.field), value.tag != .null else {
                 if column.isMandatory { return false }
                 continue
@@ -16,9 +35,8 @@ extension EntityTable {
         return true
     }
 
-    /// The same for fields that are not packed.
-    package func canRead(_ fields: Fields) -> Bool {
-        declaredColumns.allSatisfy { column in
+    fileprivate func canRead(_ fields: Fields) -> Bool {
+        allSatisfy { column in
             let value = fields.value(column.field)
             return value == .null ? !column.isMandatory : column.canRead(value)
         }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Why a query can't be answered.
 public struct QueryError: BackstitchError {
     /// The kinds of failure.

@@ -1,4 +1,8 @@
 /// What follows from taking over a schema: the new catalog, and what is to be done to the tables.
+///
+/// What the schema declares joins what others did, so that no version of a program takes from another what that one
+/// declares. A greater version than the store has seen replaces what was declared; a smaller one only adds what no
+/// schema ever declared.
 package struct SchemaAdoption {
     /// An attribute in one store.
     package struct Place: Hashable, Sendable {
@@ -29,6 +33,10 @@ package struct SchemaAdoption {
     static let namedRecordsMax = 20
 
     private let before: Catalog
+    /// Whether the schema replaces what was declared.
+    private let isNewer: Bool
+    /// Whether one of a greater version was taken over before.
+    private let isOlder: Bool
 
     /// Works out what follows.
     ///
@@ -38,7 +46,12 @@ package struct SchemaAdoption {
     ) throws {
         self.catalog = catalog
         before = catalog
-        self.catalog.undeclareAll()
+        isNewer = schema.version > catalog.schemaVersion ?? 0
+        isOlder = schema.version < catalog.schemaVersion ?? 0
+        if isNewer {
+            self.catalog.schemaVersion = schema.version
+            self.catalog.undeclareAll()
+        }
         for entity in schema.entities { try adopt(entity, of: schema, records) }
         for entity in self.catalog.entities { compareIndexes(of: entity) }
         for entity in self.catalog.entities { adoptIndexes(of: entity, schema) }
@@ -57,24 +70,33 @@ package struct SchemaAdoption {
             violations.append("There are more than \(Catalog.numberMax) entities in the store.")
             return
         }
-        catalog.entities[index].isDeclared = true
         // Records of a type that was never declared came from newer versions elsewhere: they
         // have what the type needs, and those that don't are kept unread.
         let wasDeclared = catalog.entities[index].attributes.contains { $0.schema != nil }
+        // What a greater version came without stays away.
+        if !isOlder || !wasDeclared { catalog.entities[index].isDeclared = true }
         // Looked at once, and not for a type that is as it was: the records may be many, or damaged.
         var hasRecords: Bool? = wasDeclared ? nil : false
-        for attribute in entity.attributes {
-            if let violation = renamingViolation(attribute, entity, at: index) {
+        for declared in entity.attributes {
+            if let violation = renamingViolation(declared, entity, at: index) {
                 violations.append(violation)
                 continue
             }
-            guard let position = catalog.intern(attribute: attribute.fieldName, inEntityAt: index)
+            guard let position = catalog.intern(attribute: declared.fieldName, inEntityAt: index)
             else {
                 violations.append(
                     "\(entity.name) has more than \(Catalog.numberMax) attributes.")
                 continue
             }
             let known = known(index, position)
+            if isOlder, let newer = known?.schema {
+                if let violation = typeViolation(declared, newer, entity, schema.version) {
+                    violations.append(violation)
+                }
+                continue
+            }
+            let others = isNewer || known?.isDeclared != true ? nil : known?.schema
+            let attribute = others.map { declared.joined(with: $0) } ?? declared
             if known?.isDeclared != true || known?.schema != attribute {
                 let isThere = try hasRecords ?? !records.isEmpty(catalog.entities[index].number)
                 hasRecords = isThere
@@ -121,6 +143,17 @@ package struct SchemaAdoption {
                 + "\"\(previous.name)\"."
     }
 
+    /// What is wrong with an attribute if values of it would be of no use to the newer schema that the store has.
+    private func typeViolation(
+        _ attribute: AttributeSchema, _ newer: AttributeSchema, _ entity: EntitySchema,
+        _ version: Int
+    ) -> String? {
+        guard !attribute.type.widens(to: newer.type) else { return nil }
+        return "\(entity.name).\(attribute.name) is \(newer.type) since version "
+            + "\(catalog.schemaVersion ?? 0) of the schema, and version \(version) has it as "
+            + "\(attribute.type): open the store with the newer version of the program."
+    }
+
     // MARK: Records
 
     private mutating func check(
@@ -157,16 +190,6 @@ package struct SchemaAdoption {
                 "\(name) must have a value, and there are records without it: make it optional or "
                     + "give it a default.")
         }
-        let wasUnique = known?.isDeclared == true && known?.schema?.isUnique == true
-        if attribute.isUnique, !wasUnique, upcaster == nil || !isConverted {
-            let same = try records.duplicates(
-                of: number, field, as: attribute, limit: Self.namedRecordsMax)
-            if !same.isEmpty {
-                violations.append(
-                    "\(name) is unique, and these records share a value with another: "
-                        + "\(Self.list(same)). Change or delete them first.")
-            }
-        }
     }
 
     private static func list(_ keys: [RecordKey]) -> String {
@@ -182,14 +205,13 @@ package struct SchemaAdoption {
         for (position, attribute) in entity.attributes.enumerated() {
             let place = Place(entity: entity.number, field: attribute.field)
             let (old, new) = (known(index, position)?.indexPlan, attribute.indexPlan)
-            if old != new {
-                if old != nil { staleIndexes.append(place) }
-                catalog.entities[index].attributes[position].isBuilding = nil
-                if attribute.schema?.isUnique == true, new != nil {
-                    urgentIndexes.append(place)
-                } else if new != nil {
-                    catalog.entities[index].attributes[position].isBuilding = true
-                }
+            let isUrgent = new != nil && attribute.schema?.isUnique == true
+            // One that is being built does not wait any longer if it became unique.
+            if old != new || isUrgent && attribute.isBuilding == true {
+                if old != nil, old != new { staleIndexes.append(place) }
+                let builds = new != nil && !isUrgent
+                catalog.entities[index].attributes[position].isBuilding = builds ? true : nil
+                if isUrgent { urgentIndexes.append(place) }
             }
             if known(index, position)?.isReference != attribute.isReference {
                 staleInverses.insert(entity.number)
@@ -201,23 +223,25 @@ package struct SchemaAdoption {
 // MARK: Indexes of several attributes
 
 extension SchemaAdoption {
-    /// Numbers the indexes that an entity declares, and compares them with those that it had.
+    /// Numbers the indexes that an entity declares, keeps those of other versions, and compares them with those that
+    /// it had.
     private mutating func adoptIndexes(of entity: CatalogEntity, _ schema: StoreSchema) {
         let at = Int(entity.number.rawValue) - 1
         let old = before.entities.indices.contains(at) ? before.entities[at] : nil
         let known = old?.indexes ?? []
-        let declared =
-            entity.isDeclared ? schema.entity(named: entity.name)?.indexes ?? [] : []
+        var wanted: [[CatalogIndex.Part]] = []
+        let mayAdd = !isOlder || old?.attributes.contains { $0.schema != nil } != true
+        if mayAdd, entity.isDeclared, let declared = schema.entity(named: entity.name) {
+            wanted = declared.indexes(in: entity)
+        }
+        if !isNewer {
+            let declared = wanted
+            wanted += known.map(\.parts).filter { !declared.contains($0) }
+        }
         var indexes: [CatalogIndex] = []
-        for schema in declared {
-            let parts = schema.parts.compactMap { part in
-                entity.attributes.first { $0.isDeclared && $0.schema?.name == part.attribute }
-                    .map {
-                        CatalogIndex.Part(field: $0.field, isFolded: part.isFolded ? true : nil)
-                    }
-            }
-            guard parts.count == schema.parts.count else { continue }
-            let folding = schema.parts.contains(where: \.isFolded) ? TextFolding.version : nil
+        for parts in wanted {
+            let isFolded = parts.contains { $0.isFolded == true }
+            let folding = isFolded ? TextFolding.version : nil
             let same = known.first { $0.parts == parts }
             let next = (known + indexes).map(\.number).max() ?? 0
             var index = CatalogIndex(
@@ -251,14 +275,17 @@ extension Catalog {
     }
 }
 
-extension CatalogEntity {
-    /// What decides which records can be read.
-    fileprivate var readingPlan: [String] {
-        attributes.filter(\.isDeclared).map { attribute in
-            let schema = attribute.schema
-            return "\(attribute.name) \(attribute.isMandatory) "
-                + "\(schema.map { String(describing: $0.type) } ?? "") "
-                + String(describing: schema?.allowedValues)
+extension EntitySchema {
+    /// The attributes of the indexes, of those whose attributes the catalog has as declared.
+    fileprivate func indexes(in entity: CatalogEntity) -> [[CatalogIndex.Part]] {
+        indexes.compactMap { index in
+            let parts = index.parts.compactMap { part -> CatalogIndex.Part? in
+                let field = attributes.first { $0.name == part.attribute }?.fieldName
+                guard let known = field.flatMap({ entity.attribute(named: $0) }), known.isDeclared
+                else { return nil }
+                return CatalogIndex.Part(field: known.field, isFolded: part.isFolded ? true : nil)
+            }
+            return parts.count == index.parts.count ? parts : nil
         }
     }
 }
@@ -269,11 +296,26 @@ extension CatalogAttribute {
         guard isDeclared, let schema, schema.isIndexed else { return nil }
         return "\(schema.type) \(String(describing: schema.defaultValue))"
     }
-
-    fileprivate var isReference: Bool { isDeclared && schema?.reference != nil }
 }
 
 extension AttributeSchema {
+    /// The attribute with what another version of the program demands of it: an index, unique values, that a target
+    /// may not go, and that values stay on the device.
+    fileprivate func joined(with other: AttributeSchema) -> AttributeSchema {
+        let denies = other.reference?.onDelete == .deny
+        return AttributeSchema(
+            name: name, type: type, isOptional: isOptional, hasDefault: hasDefault,
+            defaultValue: defaultValue, isIndexed: isIndexed || other.isIndexed && type.isOrdered,
+            isLossless: isLossless,
+            reference: reference.map {
+                ReferenceSchema(target: $0.target, onDelete: denies ? .deny : $0.onDelete)
+            },
+            fieldName: fieldName, isUnique: isUnique || other.isUnique && type.isOrdered,
+            isUploaded: isUploaded && other.isUploaded,
+            isDownloaded: isDownloaded && other.isDownloaded, allowedValues: allowedValues,
+            isExternal: isExternal, isAfterwards: isAfterwards)
+    }
+
     /// Whether every stored value of this attribute is one of another as it stands.
     fileprivate func fits(_ other: AttributeSchema) -> Bool {
         guard type.widens(to: other.type) else { return false }

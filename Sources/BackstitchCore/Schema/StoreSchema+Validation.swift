@@ -6,6 +6,9 @@ extension StoreSchema {
         if entities.isEmpty {
             violations.append("The schema has no entities: give it the types of the records.")
         }
+        if version < 0 {
+            violations.append("The schema has version \(version): give it 0 or more.")
+        }
         for entity in entities {
             if !names.insert(entity.name).inserted {
                 violations.append(

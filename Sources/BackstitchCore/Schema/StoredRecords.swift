@@ -8,8 +8,4 @@ package protocol StoredRecords {
     func records(
         of entity: EntityNumber, _ field: FieldID, forbiddenBy schema: AttributeSchema, limit: Int
     ) throws -> [RecordKey]
-    /// The records that share their value of a field with another, up to a number.
-    func duplicates(
-        of entity: EntityNumber, _ field: FieldID, as schema: AttributeSchema, limit: Int
-    ) throws -> [RecordKey]
 }

@@ -44,6 +44,9 @@ public struct ZoneChangesPage: Hashable, Sendable {
     public var records: [ServiceRecord]
     /// Records that were deleted since the token.
     public var deletions: [ServiceDeletion]
+    /// Records that are new or changed since the token and could not be delivered, by their names. No
+    /// later page need bring them: they are looked up.
+    public var failures: [String: ServiceError]
     /// Where the next page starts; opaque.
     public var token: String
     /// Whether there is a next page now. Pages may be empty and still have one after them.
@@ -51,10 +54,12 @@ public struct ZoneChangesPage: Hashable, Sendable {
 
     /// A page by its parts.
     public init(
-        records: [ServiceRecord], deletions: [ServiceDeletion], token: String, moreComing: Bool
+        records: [ServiceRecord], deletions: [ServiceDeletion],
+        failures: [String: ServiceError] = [:], token: String, moreComing: Bool
     ) {
         self.records = records
         self.deletions = deletions
+        self.failures = failures
         self.token = token
         self.moreComing = moreComing
     }

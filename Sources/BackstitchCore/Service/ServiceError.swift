@@ -1,3 +1,5 @@
+import Foundation
+
 /// A failure that a service reports: of a whole request, or of one record in it.
 public struct ServiceError: BackstitchError {
     /// The kinds of failure, each with its own reaction in a sync round.

@@ -23,9 +23,13 @@ package struct Backoff: Equatable, Sendable {
     package mutating func failed(_ error: ServiceError, random: Double) -> Int64 {
         if failures < Int.max { failures += 1 }
         if let asked = Self.askedMilliseconds(error) { return asked }
-        let doublings = min(failures - 1, 20)
-        let full = min(Self.firstMilliseconds << Int64(doublings), Self.longestMilliseconds)
+        let full = Self.milliseconds(afterFailures: failures)
         return full / 2 + Int64(Double(full / 2) * random)
+    }
+
+    /// The longest wait after failures in a row, in milliseconds.
+    package static func milliseconds(afterFailures failures: Int) -> Int64 {
+        min(firstMilliseconds << Int64(min(max(0, failures - 1), 20)), longestMilliseconds)
     }
 
     /// The milliseconds that the service asked to wait for, within a bound; nil if it did not.

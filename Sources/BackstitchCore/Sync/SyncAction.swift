@@ -10,7 +10,8 @@ package enum SyncAction: Equatable, Sendable {
     case dropDatabaseToken
     /// Forget where the zone's changes were read to, and fetch everything.
     case beginFullFetch
-    /// Delete what a full fetch did not see.
+    /// End a full fetch. Records that it did not list are looked up before, and deleted if the service
+    /// lacks them.
     case sweep
     /// The service lost the zone: make everything unsynced and set up again.
     case forgetService
@@ -79,8 +80,8 @@ package enum SyncEvent: Equatable, Sendable {
     case databaseChanges(zoneChanged: Bool, zoneEnded: ServiceError.Code?, moreComing: Bool)
     /// A page of zone changes was applied.
     case zoneChanges(moreComing: Bool, isFullFetch: Bool)
-    /// Before the outbox is folded, this many records have to be looked up, of which the service may
-    /// have a version that no page brings. In a round each is told once.
+    /// Before the outbox is folded, or a full fetch is ended, this many records have to be looked up, of
+    /// which the service may have a version that no page brings. In a round each is told once.
     case missed(Int)
     /// The outbox was folded.
     case folded([PushItem], isComplete: Bool)

@@ -56,30 +56,42 @@ extension SyncMachine {
         return nextBatch()
     }
 
-    /// Looks up the next of the records that were missed, as many as the service takes, and then folds.
+    /// Looks up the next of the records that were missed, as many as the service takes, and then folds or
+    /// sweeps.
     mutating func lookUpMissed(
-        from start: Int, of count: Int, most: Int = .max, continues: Bool
+        from start: Int, of count: Int, most: Int = .max, before purpose: MissedPurpose
     ) -> SyncAction {
         guard start < count else {
+            guard case .fold(let continues) = purpose else { return sweep() }
             state = .folding(continues: continues)
             return .foldOutbox(continues: continues)
         }
         let size = max(1, min(limits.operationsPerRequest, most, count - start))
         let places = start..<(start + size)
-        state = .lookingUpMissed(places, of: count, continues: continues)
+        state = .lookingUpMissed(places, of: count, before: purpose)
         return .lookUpMissed(places)
     }
 
-    /// Asks for less if that may help. What can't be looked up keeps nothing else from going on: a later
-    /// round asks again.
+    /// Asks for less if that may help. A record that can't be looked up before a fold holds up nothing: a
+    /// later round asks again. Before a sweep each record has to be answered.
     mutating func missedRefused(
-        _ places: Range<Int>, of count: Int, continues: Bool, _ error: ServiceError
+        _ places: Range<Int>, of count: Int, before purpose: MissedPurpose, _ error: ServiceError
     ) -> SyncAction {
-        let isTooLarge = error.code.retry == .after(.split) && places.count > 1
+        let mayHelp = error.code.retry == .after(.split) || purpose == .sweep
+        if mayHelp, places.count > 1 {
+            return lookUpMissed(
+                from: places.lowerBound, of: count, most: places.count / 2, before: purpose)
+        }
+        guard purpose != .sweep else { return finish(.backOff(error)) }
         return lookUpMissed(
-            from: isTooLarge ? places.lowerBound : places.upperBound, of: count,
-            most: isTooLarge ? places.count / 2 : places.count, continues: continues)
+            from: places.upperBound, of: count, most: places.count, before: purpose)
     }
+}
+
+/// The step before which records that were missed are looked up.
+enum MissedPurpose: Equatable {
+    case sweep
+    case fold(continues: Bool)
 }
 
 extension ServiceError {

@@ -24,8 +24,8 @@ package struct SyncMachine: Equatable, Sendable {
         case forgetting
         case suspending(ServiceError.Code)
         case folding(continues: Bool)
-        /// Looks up what was missed, before the fold; the last one asked for is of these places.
-        case lookingUpMissed(Range<Int>, of: Int, continues: Bool)
+        /// Looks up records that were missed; the last request is for these places.
+        case lookingUpMissed(Range<Int>, of: Int, before: MissedPurpose)
         case pushing([Int])
         case lookingUp([Int])
         case applying
@@ -78,13 +78,13 @@ package struct SyncMachine: Equatable, Sendable {
             return checkDatabase()
         case (.pulling, .zoneChanges(let moreComing, let isFullFetch)):
             if moreComing { return pull() }
-            guard isFullFetch else { return fold() }
-            state = .sweeping
-            return .sweep
+            return isFullFetch ? sweep() : fold()
         case (.beginningFullFetch, .done):
             return pull()
         case (.sweeping, .done):
             return fold()
+        case (.sweeping, .missed(let count)):
+            return lookUpMissed(from: 0, of: count, before: .sweep)
         case (.forgetting, .done):
             push = PushPass()
             state = .settingUp
@@ -94,10 +94,10 @@ package struct SyncMachine: Equatable, Sendable {
         case (.folding, .folded(let items, let isComplete)):
             return folded(items, isComplete: isComplete)
         case (.folding(let continues), .missed(let count)):
-            return lookUpMissed(from: 0, of: count, continues: continues)
-        case (.lookingUpMissed(let places, let count, let continues), .done):
+            return lookUpMissed(from: 0, of: count, before: .fold(continues: continues))
+        case (.lookingUpMissed(let places, let count, let purpose), .done):
             return lookUpMissed(
-                from: places.upperBound, of: count, most: places.count, continues: continues)
+                from: places.upperBound, of: count, most: places.count, before: purpose)
         case (.pushing(let indexes), .pushed(let results)):
             return pushed(indexes, results)
         case (.lookingUp(let indexes), .lookedUp(let results)):
@@ -146,6 +146,11 @@ package struct SyncMachine: Equatable, Sendable {
     private mutating func pull() -> SyncAction {
         state = .pulling
         return .fetchZoneChanges
+    }
+
+    mutating func sweep() -> SyncAction {
+        state = .sweeping
+        return .sweep
     }
 
     mutating func fold(continues: Bool = false) -> SyncAction {
@@ -207,8 +212,8 @@ package struct SyncMachine: Equatable, Sendable {
             switch state {
             case .pushing(let indexes): return refused(indexes, error)
             case .lookingUp(let indexes): return lookUpRefused(indexes, error)
-            case .lookingUpMissed(let places, let count, let continues):
-                return missedRefused(places, of: count, continues: continues, error)
+            case .lookingUpMissed(let places, let count, let purpose):
+                return missedRefused(places, of: count, before: purpose, error)
             default: return finish(.backOff(error))
             }
         }

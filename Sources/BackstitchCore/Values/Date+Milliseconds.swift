@@ -10,6 +10,14 @@ extension Date {
         return Int64(milliseconds)
     }
 
+    /// The milliseconds that a query compares with: ``wholeMilliseconds``, or a time beyond all that can be stored;
+    /// nil for a date that is not a number.
+    package var comparedMilliseconds: Int64? {
+        if let wholeMilliseconds { return wholeMilliseconds }
+        guard !timeIntervalSince1970.isNaN else { return nil }
+        return timeIntervalSince1970 < 0 ? -1_000_000_000_000_000 : 1_000_000_000_000_000
+    }
+
     /// The time at a number of milliseconds since 1970.
     @inlinable
     package init(milliseconds: Int64) {

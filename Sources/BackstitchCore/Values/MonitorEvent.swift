@@ -5,14 +5,14 @@ public import Foundation
 /// It carries names, codes and counts, and no value that a user entered. `StoreConfiguration.monitor`
 /// gets the events of a store and of the engines that use it.
 public struct MonitorEvent: Sendable {
-    /// What it was: `store.commit`, `store.migrating`, `store.migrated`, `store.dataMigration`, `sync.round`, `sync.conflict`, `sync.parked`, `sync.rejected` or
-    /// `sync.zoneLost`; new ones may join.
+    /// What it was: `store.commit`, `store.largeRecords`, `store.migrating`, `store.migrated`, `store.dataMigration`, `sync.round`, `sync.conflict`, `sync.parked`,
+    /// `sync.rejected`, `sync.undelivered` or `sync.zoneLost`; new ones may join.
     public let name: String
     /// When it was over.
     public let date: Date
     /// How long it took, for what has a beginning and an end.
     public let duration: Duration?
-    /// How much of what it was, such as the `operations` of a commit.
+    /// How much of what it was, such as the `operations` of a commit; by entity for `store.largeRecords`.
     public let counts: [String: Int]
     /// The code of the error that it ended with; nil if it went well.
     public let error: String?

@@ -47,7 +47,7 @@ struct FolderCopy {
         let stage = try Stage(staging)
         // After the rename nothing is there.
         defer { stage.remove() }
-        let folder = try FolderFiles(folder: source + "/assets")
+        let folder = FolderFiles.existing(in: source)
         let old = try store.files(over: folder)
         let new = try FolderFiles(folder: staging + "/assets")
         try copyAll(folder.all + objects(of: storage), old, to: new)

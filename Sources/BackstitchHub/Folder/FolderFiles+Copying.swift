@@ -50,7 +50,9 @@ extension FolderFiles {
 
     /// Fetches a file piece by piece.
     private func fetch(_ file: HubFile, from other: any HubFiles, to path: String) throws {
-        guard FileManager.default.createFile(atPath: path, contents: nil),
+        guard
+            FileManager.default.createFile(
+                atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]),
             let handle = FileHandle(forWritingAtPath: path)
         else { throw FolderCopy.failure("A file can't be made") }
         defer { try? handle.close() }

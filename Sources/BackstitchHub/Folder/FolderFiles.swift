@@ -24,11 +24,10 @@ package final class FolderFiles: HubFiles {
     /// - Parameters:
     ///   - home: The hub's folder, which is locked while its files are served; nil for files without a hub.
     ///   - isShared: Whether other hubs may serve it too, each with files that the others see.
-    package init(
+    package convenience init(
         folder: String, of home: String? = nil, isShared: Bool = false
     ) throws(HubError) {
-        (self.folder, self.home, self.isShared) = (folder, home, isShared)
-        digests = isShared ? nil : UploadDigests()
+        self.init(in: folder, of: home, isShared: isShared)
         for path in [folder, folder + "/incoming", folder + "/parts"] {
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 throw HubError(
@@ -38,12 +37,22 @@ package final class FolderFiles: HubFiles {
         }
     }
 
+    private init(in folder: String, of home: String? = nil, isShared: Bool = false) {
+        (self.folder, self.home, self.isShared) = (folder, home, isShared)
+        digests = isShared ? nil : UploadDigests()
+    }
+
+    /// The files in the folder of a hub, to be read. Nothing is made where none are.
+    package static func existing(in directory: String) -> FolderFiles {
+        FolderFiles(in: directory + "/assets")
+    }
+
     package func beginServing() throws {
         guard let home else { return }
         try serving.withLock { lock in
             guard lock == nil else { return }
             lock = try ServingLock(directory: home, isShared: isShared)
-            if isShared { return removeOldUploads() }
+            if isShared { return }
             removeCutUploads()
             removeFormat1()
         }
@@ -51,10 +60,30 @@ package final class FolderFiles: HubFiles {
 
     package func endServing() { serving.withLock { $0 = nil } }
 
-    package var space: FileSpace {
+    package func tryWriting() -> FileSpace {
         var info = statvfs()
         guard statvfs(folder, &info) == 0 else { return .away }
-        return UInt64(info.f_bavail) * UInt64(info.f_frsize) >= Self.freeBytesMin ? .left : .full
+        guard UInt64(info.f_bavail) * UInt64(info.f_frsize) >= Self.freeBytesMin else {
+            return .full
+        }
+        guard let probe = makeFile("ready") else { return Self.lacksSpace ? .full : .away }
+        defer { Glibc.close(probe.descriptor) }
+        let isWritten = Self.write(Self.probeContent, to: probe.descriptor, at: 0)
+        let space: FileSpace = isWritten ? .left : Self.lacksSpace ? .full : .away
+        unlink(probe.path)
+        return space
+    }
+
+    private static let probeContent = [UInt8](repeating: 1, count: 4_096)
+
+    /// Whether the last call failed for want of space.
+    private static var lacksSpace: Bool { [ENOSPC, EDQUOT].contains(errno) }
+
+    /// Makes a file where uploads arrive, of a name that begins so and that no other file has.
+    private func makeFile(_ name: String) -> (path: [CChar], descriptor: Int32)? {
+        var template = Array((folder + "/incoming/\(name)-XXXXXX").utf8CString)
+        let descriptor = mkstemp(&template)
+        return descriptor < 0 ? nil : (path: template, descriptor: descriptor)
     }
 
     package func path(_ file: HubFile) -> String {
@@ -68,7 +97,13 @@ package final class FolderFiles: HubFiles {
     }
 
     package func write(_ bytes: [UInt8], to path: String) throws {
-        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let descriptor = open(
+            path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.failure("An upload can't be written") }
+        defer { Glibc.close(descriptor) }
+        guard Self.write(bytes, to: descriptor, at: 0) else {
+            throw Self.failure("An upload can't be written")
+        }
     }
 
     package func discard(_ path: String) { unlink(path) }
@@ -82,17 +117,15 @@ package final class FolderFiles: HubFiles {
     /// How old an upload is that no hub goes on with, in seconds.
     private static let oldUploadSeconds = 24 * 3_600
 
-    /// Removes what unfinished uploads left a day ago, of whichever hub. The folder's own clock tells, which may
-    /// be that of another machine.
-    private func removeOldUploads() {
-        let incoming = folder + "/incoming"
-        var template = Array((incoming + "/now-XXXXXX").utf8CString)
-        let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { return }
-        defer { Glibc.close(descriptor) }
+    package func removeOldUploads() {
+        // No other hub's uploads are there: what was cut went when this one began to serve.
+        guard isShared, let made = makeFile("now") else { return }
+        defer { Glibc.close(made.descriptor) }
+        unlink(made.path)
+        // The folder's own clock tells, which may be that of another machine.
         var now = stat()
-        guard fstat(descriptor, &now) == 0 else { return }
-        unlink(template)
+        guard fstat(made.descriptor, &now) == 0 else { return }
+        let incoming = folder + "/incoming"
         for name in Self.names(in: incoming) {
             var status = stat()
             let path = incoming + "/" + name
@@ -193,6 +226,36 @@ package final class FolderFiles: HubFiles {
         digests?.put(digest, path, descriptor)
     }
 
+    package func take(_ path: String, byteCount: Int, to place: String) throws -> Bool {
+        guard let descriptor = try openAlone(path, makes: false) else { return false }
+        defer { Glibc.close(descriptor) }
+        guard uploadedBytes(at: path) == byteCount else { return false }
+        // Whoever waits for the lock finds that it is another file, and begins anew.
+        guard rename(path, place) == 0 else { throw Self.failure("An upload can't be taken") }
+        digests?.move(path, to: place)
+        return true
+    }
+
+    package func putBack(_ place: String, to path: String) {
+        if renameIfFree(place, to: path) {
+            digests?.move(place, to: path)
+        } else {
+            unlink(place)
+        }
+    }
+
+    /// Renames a file unless there is one of the new name; then `errno` is `EEXIST`.
+    private func renameIfFree(_ old: String, to new: String) -> Bool {
+        if link(old, new) == 0 { return unlink(old) == 0 }
+        // Not all file systems can give a file two names.
+        guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno) else { return false }
+        if access(new, F_OK) == 0 {
+            errno = EEXIST
+            return false
+        }
+        return rename(old, new) == 0
+    }
+
     package func digest(ofUploadAt path: String) throws -> [UInt8] {
         guard let descriptor = try openAlone(path, makes: false) else {
             throw Self.failure("An upload can't be read")
@@ -270,9 +333,12 @@ package final class FolderFiles: HubFiles {
             defer { Glibc.close(upload) }
             guard fsync(upload) == 0 else { throw Self.failure("An upload can't be kept") }
             try makeFolder(of: file.partition)
-            guard rename(path, self.path(file)) == 0, Self.sync(folder(of: file.partition)) else {
+            // Who reads the file that is there goes on to read it.
+            let isNew = renameIfFree(path, to: self.path(file))
+            guard isNew || errno == EEXIST, Self.sync(folder(of: file.partition)) else {
                 throw Self.failure("An upload can't be kept")
             }
+            if !isNew { unlink(path) }
         } catch {
             unlink(path)
             throw error

@@ -42,9 +42,9 @@ extension Hub {
     public static func verify(
         at directory: String, files store: HubFileStore? = nil
     ) throws -> HubDiagnosis {
-        let storage = try LMDBHubStorage(at: directory)
+        let storage = try LMDBHubStorage.existing(at: directory)
         defer { storage.close() }
-        let files = try store.files(over: FolderFiles(folder: directory + "/assets"))
+        let files = try store.files(over: .existing(in: directory))
         var diagnosis = try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
         // Beyond damaged pages nothing is read.
         if diagnosis.rows > 0 { try diagnosis.readFiles(of: storage, files) }

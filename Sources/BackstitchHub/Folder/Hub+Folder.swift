@@ -1,6 +1,7 @@
 public import BackstitchHubCore
 import CMalloc
 import Glibc
+package import LMDB
 
 extension Hub {
     /// Opens the hub in a folder, which is made if it does not exist.
@@ -11,8 +12,9 @@ extension Hub {
         at directory: String, files store: HubFileStore? = nil,
         configuration: HubConfiguration = HubConfiguration()
     ) async throws {
-        let pool = WorkPool(configuration.limits, .system)
-        let storage = try LMDBHubStorage(at: directory, readers: pool)
+        let pool = WorkPool(configuration, .system)
+        let storage = try LMDBHubStorage(
+            at: directory, readers: pool, clock: configuration.clock)
         let files = try store.files(
             over: FolderFiles(folder: directory + "/assets", of: directory), configuration)
         try await self.init(
@@ -24,9 +26,9 @@ extension Hub {
     public static func temporary(
         assetFolder: String, configuration: HubConfiguration = HubConfiguration()
     ) async throws -> Hub {
-        let pool = WorkPool(configuration.limits, .system)
+        let pool = WorkPool(configuration, .system)
         return try await Hub(
-            storage: LMDBHubStorage.temporary(readers: pool),
+            storage: LMDBHubStorage.temporary(readers: pool, clock: configuration.clock),
             files: FolderFiles(folder: assetFolder), configuration: configuration,
             machine: .system, pool: pool)
     }
@@ -40,14 +42,26 @@ extension Hub {
     /// meanwhile.
     ///
     /// - Parameter store: Where the hub keeps files, if not in its folder. It is asked for each of them.
-    /// - Throws: A failure if the folder can't be opened.
+    /// - Throws: A failure if the folder can't be opened, or holds no hub.
     public static func diagnose(
         at directory: String, files store: HubFileStore? = nil
     ) throws -> HubDiagnosis {
-        let storage = try LMDBHubStorage(at: directory)
+        let storage = try LMDBHubStorage.existing(at: directory)
         defer { storage.close() }
-        let files = try store.files(over: FolderFiles(folder: directory + "/assets"))
+        let files = try store.files(over: .existing(in: directory))
         return try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
+    }
+}
+
+extension HubDiagnosis {
+    /// Looks at a hub in the data file of something else, such as a store, and changes nothing.
+    ///
+    /// - Parameter options: How that is opened.
+    package init(at directory: String, besides options: EnvironmentOptions) throws {
+        let storage = try LMDBHubStorage.existing(at: directory, besides: options)
+        defer { storage.close() }
+        try self.init(
+            of: storage, FolderFiles.existing(in: directory), checkingPages: storage.checkPages)
     }
 }
 

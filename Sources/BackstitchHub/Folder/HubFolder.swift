@@ -9,6 +9,15 @@ package struct HubFolder: Sendable {
     /// Whether its data are of an older format, which opening the hub would change.
     package var isOlder: Bool { get throws { try LMDBHubStorage.isOlder(in: path) } }
 
+    /// Whether it has a data file, of a hub or of anything else.
+    package var hasData: Bool { EnvironmentFiles(at: path).hasData }
+
+    /// Throws if its data file is not a hub's alone. Nothing of the folder is changed.
+    package func refuseOthers() throws { try LMDBHubStorage.refuseOthers(in: path) }
+
+    /// Throws if a hub can't be opened there because of what it holds. Nothing of the folder is changed.
+    package func check() throws { try LMDBHubStorage.check(path) }
+
     /// Whether a process serves it now.
     package var isServed: Bool { ServingLock.isTaken(in: path) }
 

@@ -16,6 +16,8 @@ package final class LMDBHubStorage: SnapshotStorage {
     private let writes = GroupCommit(WriteQueue())
     package let readers: WorkPool
     private let others = Locked<OthersWatch?>(nil)
+    /// Whoever puts the folder back to an older state has to close it before.
+    private let run: UInt64
 
     private struct WriteQueue: JobQueue {
         var waiting = FairQueue<any QueuedWrite>()
@@ -26,13 +28,19 @@ package final class LMDBHubStorage: SnapshotStorage {
 
     /// Opens the storage in a folder, which is made if it does not exist.
     ///
-    /// - Parameter readers: The threads that read; nil for some of its own.
-    /// - Throws: A failure that says what to do if the folder is of another format.
-    package convenience init(at directory: String, readers: WorkPool? = nil) throws {
+    /// - Parameters:
+    ///   - readers: The threads that read; nil for some of its own.
+    ///   - clock: The chance that it uses.
+    /// - Throws: A failure that says what to do if the folder is of another format, or not of a hub; nothing is
+    ///   changed then.
+    package convenience init(
+        at directory: String, readers: WorkPool? = nil, clock: HubClock = .system
+    ) throws {
+        try Self.refuseOthers(in: directory)
         var options = Self.options
         options.journal = .standard
         try Self.refuseOlderUser(of: directory, options)
-        try self.init(Environment.open(at: directory, options: options), readers)
+        try self.init(Environment.open(at: directory, options: options), readers, clock)
         try prepareFormat(directory)
     }
 
@@ -41,21 +49,72 @@ package final class LMDBHubStorage: SnapshotStorage {
         EnvironmentFiles(at: directory).has(key: formatKey, inDatabase: databaseName)
     }
 
+    /// Throws if the data file of a folder is not a hub's alone. Nothing of the folder is changed.
+    static func refuseOthers(in directory: String) throws {
+        switch try EnvironmentFiles(at: directory).match([databaseName]) {
+        case nil, .exact: return
+        case .lacking:
+            throw HubError(
+                .invalid,
+                "The folder '\(directory)' does not hold a hub: its data.mdb is a store's, or another "
+                    + "program's. Nothing was changed. Give the folder of a hub, or of a new one.")
+        case .more:
+            throw HubError(
+                .invalid,
+                "The data.mdb in '\(directory)' holds a hub and other data, such as a store. Nothing was "
+                    + "changed. A hub needs a folder of its own: give another one. 'backstitch doctor "
+                    + "\(directory)' checks both.")
+        }
+    }
+
+    /// Opens the storage of a folder. If the folder has no storage, this throws and creates nothing.
+    static func existing(at directory: String) throws -> LMDBHubStorage {
+        guard EnvironmentFiles(at: directory).hasData else {
+            throw HubError(.notFound, "There is no hub in '\(directory)'. Check the folder.")
+        }
+        return try LMDBHubStorage(at: directory)
+    }
+
+    /// Opens the storage that is in the data file of something else, to be read.
+    ///
+    /// - Parameter options: How that is opened.
+    static func existing(
+        at directory: String, besides options: EnvironmentOptions
+    ) throws -> LMDBHubStorage {
+        var options = options
+        options.isReadOnly = true
+        options.databases.append(databaseName)
+        return try LMDBHubStorage(Environment.open(at: directory, options: options))
+    }
+
     /// Whether the storage of a folder has another version than opening it would leave it with. Nothing
     /// of the folder is changed.
     static func isOlder(in directory: String) throws -> Bool {
-        guard isThere(in: directory) else { return false }
+        guard isThere(in: directory), let format = try storedFormat(in: directory) else {
+            return false
+        }
+        return format < HubFormat.version
+    }
+
+    /// Throws if a folder can't be opened because of what it holds. Nothing of the folder is changed.
+    static func check(_ directory: String) throws {
+        try refuseOthers(in: directory)
+        guard isThere(in: directory) else { return }
+        try refuse(storedFormat(in: directory), of: directory)
+    }
+
+    private static func storedFormat(in directory: String) throws -> Int? {
         var options = options
         options.journal = .standard
         let row = try EnvironmentFiles(at: directory).peek(
             options: options, database: databaseName, key: formatKey)
-        return try row.map { try HubFormat.version(ofStored: $0) < HubFormat.version } ?? false
+        return try row.map { try HubFormat.version(ofStored: $0) }
     }
 
     private static let formatKey = String(decoding: HubFormat.key.bytes, as: UTF8.self)
 
     /// Throws if another process has a folder open that this one is about to take to a newer version:
-    /// it may be of a program that knows of no journal, and was not refused when it opened it.
+    /// it may be of an older program, which was not refused when it opened it.
     private static func refuseOlderUser(
         of directory: String, _ options: EnvironmentOptions
     ) throws {
@@ -69,13 +128,14 @@ package final class LMDBHubStorage: SnapshotStorage {
             guard error.code == .busy else { throw error }
             return
         }
-        if let row, try HubFormat.version(ofStored: row) == HubFormat.withoutJournal {
+        if let row, try HubFormat.older.contains(HubFormat.version(ofStored: row)) {
             try files.refuseOpen()
         }
     }
 
     /// Opens the storage of format 1 in a folder, to be read.
     static func format1(at directory: String) throws -> LMDBHubStorage {
+        try refuseOthers(in: directory)
         var options = options
         options.createsIfMissing = false
         return try LMDBHubStorage(Environment.open(at: directory, options: options))
@@ -108,7 +168,8 @@ package final class LMDBHubStorage: SnapshotStorage {
             try environment.write { transaction in
                 try body(
                     LMDBHubTransaction(
-                        access: transaction.access, database: database, work: RequestWork()))
+                        access: transaction.access, database: database, work: RequestWork(),
+                        run: run))
             }
         }
     }
@@ -118,20 +179,24 @@ package final class LMDBHubStorage: SnapshotStorage {
 
     /// Checks that the storage is of this program's format; an empty one becomes it.
     private func prepareFormat(_ directory: String) throws {
-        switch try format {
-        case HubFormat.version: return
-        case nil, HubFormat.withoutJournal:
-            try change { try $0.put(HubFormat.key, HubFormat.value) }
-        case 1:
+        let format = try format
+        try Self.refuse(format, of: directory)
+        guard format != HubFormat.version else { return }
+        try change { try $0.put(HubFormat.key, HubFormat.value) }
+    }
+
+    /// Throws if this program can't open a folder of a format.
+    private static func refuse(_ format: Int?, of directory: String) throws {
+        switch format {
+        case nil, HubFormat.version, .some(HubFormat.older): return
+        case let found?:
             throw HubError(
                 .wrongFormat,
-                "The hub in '\(directory)' has format 1, and this program works with format 3. Back it "
-                    + "up, then run 'backstitch hub migrate --data \(directory)'.")
-        case let version?:
-            throw HubError(
-                .wrongFormat,
-                "The hub in '\(directory)' has format \(version), and this program works with format "
-                    + "3. Use the program that wrote it, or a later one.")
+                "The hub in '\(directory)' has format \(found), and this program works with format "
+                    + "\(HubFormat.version). "
+                    + (found == 1
+                        ? "Back it up, then run 'backstitch hub migrate --data \(directory)'."
+                        : "Use the program that wrote it, or a later one."))
         }
     }
 
@@ -146,18 +211,25 @@ package final class LMDBHubStorage: SnapshotStorage {
     func checkPages() throws { try environment.checkPages() }
 
     /// A storage that leaves nothing behind.
-    package static func temporary(readers: WorkPool? = nil) throws -> LMDBHubStorage {
-        try LMDBHubStorage(Environment.temporary(options: options), readers)
+    package static func temporary(
+        readers: WorkPool? = nil, clock: HubClock = .system
+    ) throws -> LMDBHubStorage {
+        try LMDBHubStorage(Environment.temporary(options: options), readers, clock)
     }
 
     private static let databaseName = "hub"
     private static let options = EnvironmentOptions(databases: [databaseName])
 
-    private init(_ environment: Environment, _ readers: WorkPool? = nil) throws {
+    private init(
+        _ environment: Environment, _ readers: WorkPool? = nil, _ clock: HubClock = .system
+    ) throws {
         self.environment = environment
         self.readers = readers ?? WorkPool(HubLimits())
+        run = clock.newRun()
         database = try environment.database(Self.databaseName)
     }
+
+    package var hasFailed: Bool { environment.hasFailed }
 
     package func close() {
         others.withLock { $0 }?.stop()
@@ -175,7 +247,9 @@ package final class LMDBHubStorage: SnapshotStorage {
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
         try environment.read {
-            try body(LMDBHubTransaction(access: $0.access, database: database, work: work))
+            try body(
+                LMDBHubTransaction(
+                    access: $0.access, database: database, work: work, run: run))
         }
     }
 
@@ -191,6 +265,12 @@ package final class LMDBHubStorage: SnapshotStorage {
         }
     }
 
+    package func refuseLate() {
+        readers.refuseLate()
+        let late = writes.withQueue { queue in queue.waiting.removeAll { $0.work.hasToEnd } }
+        for write in late { write.finish(WorkGivenUp()) }
+    }
+
     package func refuseWork() {
         readers.stop()
         let refused = writes.withQueue { queue in
@@ -204,7 +284,10 @@ package final class LMDBHubStorage: SnapshotStorage {
         var isRefused = false
         writes.submit(to: environment.writer) { queue in
             isRefused = queue.isRefusing
-            if !isRefused { queue.waiting.add(write, of: write.work.client) }
+            if !isRefused {
+                queue.waiting.add(
+                    write, of: write.work.client, isAnonymous: write.work.isAnonymous)
+            }
             return !isRefused
         } commit: { [self] first in
             commit(first)
@@ -253,7 +336,7 @@ package final class LMDBHubStorage: SnapshotStorage {
         do {
             try write.run(
                 LMDBHubTransaction(
-                    access: access, database: database, work: write.work,
+                    access: access, database: database, work: write.work, run: run,
                     partitions: write.partitions))
         } catch {
             throw access.changeCount == changes ? error : JobFailed(place, error)
@@ -325,6 +408,7 @@ private struct LMDBHubTransaction: HubWriting {
     let access: Access
     let database: Database
     let work: RequestWork
+    let run: UInt64
     /// Where it may write, one writer at a time for all; nil for what is of no partition.
     var partitions: Partitions?
 

@@ -48,6 +48,11 @@ final class UploadDigests: Sendable {
         return upload
     }
 
+    /// Notes that an upload has another name.
+    func move(_ path: String, to other: String) {
+        uploads.withLock { $0[other] = $0.removeValue(forKey: path) }
+    }
+
     /// Notes what an open upload is now, unless the disk failed to take the last part.
     func put(_ upload: Upload, _ path: String, _ descriptor: Int32) {
         guard let mark = FileMark(descriptor), mark.byteCount == upload.byteCount else { return }

@@ -36,6 +36,8 @@ public final class HubServer: Sendable {
         public var accessLog: (@Sendable (_ line: String) -> Void)?
         /// Receives a line of JSON for each failed sign-in and each denied request.
         public var auditLog: (@Sendable (_ line: String) -> Void)?
+        /// How often the server looks for connections that take too long or whose clients have gone.
+        package var lookMilliseconds = MicroHTTPDServer.lookMilliseconds
 
         /// The defaults: loopback, any port.
         public init() {}
@@ -74,6 +76,7 @@ public final class HubServer: Sendable {
         }
     }
 
+    private let hub: Hub
     private let server: any HTTPServer
     /// The connections of clients.
     let connections: ConnectionTable
@@ -89,6 +92,7 @@ public final class HubServer: Sendable {
     public init(_ hub: Hub, configuration: Configuration = Configuration()) throws {
         let (tls, proxies) = try Self.checked(configuration)
         try hub.beginServing()
+        self.hub = hub
         let observer = Observer(hub, configuration)
         func handler(for audience: Audience) -> HTTPHandler {
             Self.handler(
@@ -99,7 +103,8 @@ public final class HubServer: Sendable {
         let server = try MicroHTTPDServer(
             host: configuration.host, port: configuration.port, tls: tls,
             limits: configuration.limits,
-            handler: handler(for: host == nil ? .everybody : .clients))
+            handler: handler(for: host == nil ? .everybody : .clients),
+            lookMilliseconds: configuration.lookMilliseconds)
         self.server = server
         connections = server.connections
         var configuration = configuration
@@ -168,14 +173,20 @@ public final class HubServer: Sendable {
         try server.replace(MicroHTTPDServer.TLS(certificate: pem, key: keyPEM))
     }
 
-    /// Whether the server still accepts connections and reads requests.
+    /// Whether the server still accepts connections and reads requests, and its hub can still answer them.
     ///
-    /// It makes a connection like a client's, and answers it itself.
+    /// It makes a connection like a client's, and answers it itself. It is false of a hub over a folder
+    /// after a write failed so that it is unknown whether the disk has it: end the server, close the hub,
+    /// and open the folder again.
     ///
     /// - Parameter milliseconds: How long it may take.
     public func isResponsive(within milliseconds: Int) async -> Bool {
-        await server.isResponsive(within: milliseconds)
+        guard !hasFailed else { return false }
+        return await server.isResponsive(within: milliseconds)
     }
+
+    /// Whether the hub can do nothing more until its data is opened anew.
+    package var hasFailed: Bool { hub.storage.hasFailed }
 
     /// The number of connections.
     public var connectionCount: Int { server.connectionCount }

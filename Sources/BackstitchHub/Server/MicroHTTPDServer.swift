@@ -51,19 +51,25 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
 
     /// Begins to serve.
     convenience init(
-        host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler
+        host: String, port: UInt16, tls: TLS?, limits: HTTPLimits, handler: HTTPHandler,
+        lookMilliseconds: Int = MicroHTTPDServer.lookMilliseconds
     ) throws(HubError) {
         try self.init(
             ListenSocket(host: host, port: port), host: host, tls: tls, limits: limits,
-            handler: handler)
+            handler: handler, lookMilliseconds: lookMilliseconds)
     }
+
+    /// How often connections are looked at that take too long, unless given.
+    static let lookMilliseconds = 250
 
     /// Begins to serve at a socket.
     ///
-    /// - Parameter host: Where it listens, for ``isResponsive(within:)``.
+    /// - Parameters:
+    ///   - host: Where it listens, for ``isResponsive(within:)``.
+    ///   - lookMilliseconds: The time between two looks at all connections.
     init(
         _ socket: consuming ListenSocket, host: String = "", tls: TLS?, limits: HTTPLimits,
-        handler: HTTPHandler
+        handler: HTTPHandler, lookMilliseconds: Int = MicroHTTPDServer.lookMilliseconds
     ) throws(HubError) {
         let limits = limits.fitting(descriptors: ProcessDescriptors.limit)
         self.limits = limits
@@ -82,7 +88,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             state.socket = tls == nil ? -1 : descriptor
         }
         if tls == nil { try startGate(descriptor) }
-        startTimer()
+        startTimer(.milliseconds(lookMilliseconds))
     }
 
     /// Whether an address may have one more connection, beside some whose head has not come.
@@ -245,9 +251,9 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         MHD_OptionItem(option: option, value: value, ptr_value: pointer)
     }
 
-    private func startTimer() {
+    private func startTimer(_ interval: DispatchTimeInterval) {
         let timer = DispatchSource.makeTimerSource(queue: .global())
-        timer.schedule(deadline: .now() + .milliseconds(250), repeating: .milliseconds(250))
+        timer.schedule(deadline: .now() + interval, repeating: interval)
         timer.setEventHandler { [weak self, connections, handler] in
             connections.closeLate()
             handler.tick()

@@ -13,6 +13,8 @@ public struct Bucket: Sendable {
         /// For a request with a part of a file.
         var transferMilliseconds = 10 * 60_000
         var attempts = 4
+        /// For how long new attempts begin: proxies give up a request after some 90 seconds.
+        var attemptsMilliseconds: Int64 = 45_000
         /// Before the second attempt; each later one waits twice as long.
         var backoffMilliseconds = 200
         var backoffMillisecondsMax = 5_000

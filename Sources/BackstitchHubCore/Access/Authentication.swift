@@ -15,6 +15,9 @@ final class Authentication: Sendable {
     /// Whether it is to be noted that there is one.
     let isUseNews: Bool
 
+    /// The name of the user in queues and counts; nil if nobody is signed in.
+    var clientName: String? { principal.userRecordName.map { "user \(realm.number) \($0)" } }
+
     init(
         realm: RealmRow, principal: Principal, signed: SignedRequest? = nil,
         session: [UInt8]? = nil, end: Int64 = .max, renewedToken: String? = nil,

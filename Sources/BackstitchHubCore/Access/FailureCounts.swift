@@ -41,6 +41,21 @@ struct FailureCounts<Key: Hashable & Sendable>: Sendable {
         entries[key] = Entry(since: now, count: 1)
     }
 
+    /// Counts a failure, unless there are so many already.
+    ///
+    /// - Returns: Whether it was counted.
+    mutating func take(_ key: Key, now: Int64, max: Int) -> Bool {
+        guard count(of: key, now: now) < max else { return false }
+        note(key, now: now)
+        return true
+    }
+
+    /// Takes back a failure that was counted at a time; nothing happens if that time has ended since.
+    mutating func takeBack(_ key: Key, notedAt time: Int64) {
+        guard let entry = entries[key], entry.since <= time else { return }
+        entries[key] = entry.count > 1 ? Entry(since: entry.since, count: entry.count - 1) : nil
+    }
+
     /// Forgets the failures of a key.
     mutating func forget(_ key: Key) { entries[key] = nil }
 

@@ -18,8 +18,14 @@ extension HubReading {
     }
 
     /// The database.
-    func database(_ access: DatabaseAccess) throws -> DatabaseRow {
-        guard let database: DatabaseRow = try row(DatabaseRow.key(access.partition)) else {
+    ///
+    /// - Parameter memo: The databases that were read before; nil for none.
+    func database(
+        _ access: DatabaseAccess, _ memo: RowMemo<DatabaseRow>? = nil
+    ) throws -> DatabaseRow {
+        let key = DatabaseRow.key(access.partition)
+        let database: DatabaseRow? = try memo.map({ try $0.row(key, self) }) ?? row(key)
+        guard let database else {
             throw HubError(
                 .damaged,
                 "The hub's data is damaged: a database is not where its name says. Restore a backup."
@@ -58,7 +64,7 @@ extension HubReading {
             .map(\.row).filter { !$0.isDeleted }
     }
 
-    /// How many zones a database has, with those that were deleted.
+    /// How many rows of zones a database has, with those of zones that were deleted.
     func zoneCount(_ access: DatabaseAccess) throws -> Int {
         var count = 0
         try unsafe scan(HubKey(access.partition, .zone), from: nil) { _, _ in
@@ -71,7 +77,7 @@ extension HubReading {
 
 extension HubWriting {
     /// Makes a database, with its default zone, in the partition of the next number.
-    func makeDatabase(_ access: DatabaseAccess) throws {
+    func makeDatabase(_ access: DatabaseAccess, now: Int64, _ limits: HubLimits) throws {
         var state = try state()
         state.lastDatabase = access.partition.number
         try put(StateRow.key, state)
@@ -80,28 +86,34 @@ extension HubWriting {
         if case .sharedWith = access.scope {
             try put(DatabaseRow.key(access.partition), database)
         } else {
-            _ = try makeZone(WireZoneID.defaultZoneName, in: &database, access)
+            _ = try makeZone(
+                WireZoneID.defaultZoneName, in: &database, access, now: now, limits)
         }
     }
 
     /// Makes a zone, and notes it in the list of changed zones.
     func makeZone(
-        _ zoneName: String, in database: inout DatabaseRow, _ access: DatabaseAccess
+        _ zoneName: String, in database: inout DatabaseRow, _ access: DatabaseAccess, now: Int64,
+        _ limits: HubLimits
     ) throws -> ZoneRow {
         database.lastZone += 1
         var zone = ZoneRow(number: database.lastZone, zoneName: zoneName)
         let known: ZoneRow? = try row(ZoneRow.key(access.partition, zoneName))
         zone.databaseSequence = known?.databaseSequence ?? 0
-        try noteChange(of: &zone, in: &database, access)
+        try noteChange(of: &zone, in: &database, access, now: now, limits)
         return zone
     }
 
     /// Puts a zone at the end of the list of changed zones, and writes both rows.
+    ///
+    /// - Parameter now: Milliseconds since 1970.
     func noteChange(
-        of zone: inout ZoneRow, in database: inout DatabaseRow, _ access: DatabaseAccess
+        of zone: inout ZoneRow, in database: inout DatabaseRow, _ access: DatabaseAccess,
+        now: Int64, _ limits: HubLimits
     ) throws {
         let feed = HubKey(access.partition, .databaseFeed)
         if zone.databaseSequence > 0 { try delete(feed.adding(zone.databaseSequence)) }
+        try noteRun(in: &database, access.partition, now: now, limits)
         database.sequence += 1
         zone.databaseSequence = database.sequence
         try put(feed.adding(database.sequence), Array(zone.zoneName.utf8))
@@ -111,13 +123,46 @@ extension HubWriting {
 
     /// Deletes a zone. Its records go bit by bit, with later writes; its subscriptions are the caller's
     /// to delete, see ``deleteSubscriptions(toZones:of:)``.
-    func deleteZone(_ zone: ZoneRow, _ access: DatabaseAccess) throws {
+    func deleteZone(
+        _ zone: ZoneRow, _ access: DatabaseAccess, now: Int64, _ limits: HubLimits
+    ) throws {
         var (database, zone) = (try database(access), zone)
         database.bytes -= zone.bytes
         zone.bytes = 0
         zone.isDeleted = true
-        try noteChange(of: &zone, in: &database, access)
+        try noteChange(of: &zone, in: &database, access, now: now, limits)
         try put(zone.place(in: access.partition).key(.endedZone), [])
+    }
+
+    /// Removes what is left of the zone that was deleted first, so that another one has room. Tokens of the
+    /// list of changed zones from before that are refused from then on.
+    ///
+    /// - Parameters:
+    ///   - position: Where to look on in that list; moves on to the zone that was found. Nothing before it
+    ///     can become a deleted zone, because changes go to the end of the list.
+    ///   - database: Gets the new floor, and is the caller's to write.
+    /// - Returns: Whether there was one.
+    /// - Complexity: O(*n*) in the zones, for all calls that share a position together.
+    func forgetDeletedZone(
+        after position: inout UInt64, in database: inout DatabaseRow, _ access: DatabaseAccess,
+        _ limits: HubLimits
+    ) throws -> Bool {
+        let feed = HubKey(access.partition, .databaseFeed)
+        let (start, countMax) = (feed.adding(position + 1), limits.zonesPerDatabase + 1)
+        expect { [.first(countMax, of: feed, from: start)] }
+        var ended: (row: HubKey, position: UInt64)?
+        try unsafe scan(feed, from: start) { key, value in
+            let row = ZoneRow.key(access.partition, unsafe String(decoding: value, as: UTF8.self))
+            guard let zone: ZoneRow = try self.row(row), zone.isDeleted else { return true }
+            ended = unsafe (row, key.number(behind: feed))
+            return false
+        }
+        position = ended?.position ?? database.sequence
+        guard let (row, end) = ended else { return false }
+        database.floor = max(database.floor, end)
+        try delete(feed.adding(end))
+        try delete(row)
+        return true
     }
 
     /// Deletes the subscriptions to zones of a private database, all of which are of one user and so

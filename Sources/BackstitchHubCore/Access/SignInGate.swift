@@ -8,9 +8,19 @@ package protocol SignInLimiting: Sendable {
     /// Notes a failure.
     func noteFailure(of address: String, now: Int64)
 
+    /// Whether an address may try once more in this minute. The try counts as a failure until
+    /// ``returnTry(of:takenAt:)``, so that of many at once no more pass than may fail.
+    func takeTry(of address: String, now: Int64, max: Int) -> Bool
+
+    /// Takes back a try that did not fail.
+    func returnTry(of address: String, takenAt time: Int64)
+
     /// Whether another password may be tried for a user in this hour, whoever tries it. It counts as one that
-    /// failed until ``forgetTries(forUser:)``.
+    /// failed until ``forgetTries(forUser:)`` or ``returnTry(forUser:takenAt:)``.
     func takeTry(forUser name: String, now: Int64, max: Int) -> Bool
+
+    /// Takes back a try of a password that was not compared.
+    func returnTry(forUser name: String, takenAt time: Int64)
 
     /// Notes that a password was right.
     func forgetTries(forUser name: String)
@@ -34,12 +44,22 @@ final class SignInGate: SignInLimiting {
         addresses.withLock { $0.note(group, now: now) }
     }
 
+    package func takeTry(of address: String, now: Int64, max: Int) -> Bool {
+        let group = NetworkAddress(address)?.group
+        return addresses.withLock { $0.take(group, now: now, max: max) }
+    }
+
+    package func returnTry(of address: String, takenAt time: Int64) {
+        let group = NetworkAddress(address)?.group
+        addresses.withLock { $0.takeBack(group, notedAt: time) }
+    }
+
     package func takeTry(forUser name: String, now: Int64, max: Int) -> Bool {
-        users.withLock { users in
-            guard users.count(of: name, now: now) < max else { return false }
-            users.note(name, now: now)
-            return true
-        }
+        users.withLock { $0.take(name, now: now, max: max) }
+    }
+
+    package func returnTry(forUser name: String, takenAt time: Int64) {
+        users.withLock { $0.takeBack(name, notedAt: time) }
     }
 
     package func forgetTries(forUser name: String) { users.withLock { $0.forget(name) } }

@@ -53,6 +53,13 @@ extension ZoneNumbers {
         if transaction.isFar { note(zone, in: access.partition) }
         return zone
     }
+
+    /// The database.
+    func database(
+        _ access: DatabaseAccess, _ transaction: any HubReading
+    ) throws -> DatabaseRow {
+        try transaction.database(access, databases)
+    }
 }
 
 extension WireError {

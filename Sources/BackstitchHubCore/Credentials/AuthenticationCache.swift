@@ -29,6 +29,9 @@ final class AuthenticationCache: Sendable {
         /// Under which names the databases were that credentials led to. They are hints, which stay when
         /// credentials are forgotten: they say what to look at together, and never what is true.
         var databaseNames: [Key: HubKey] = [:]
+        /// The names of the users whose sessions were looked up, by the keys of the sessions' rows. They are hints
+        /// too: a name gives a request its turn, and no access.
+        var clientNames: [HubKey: String] = [:]
         /// How often all was forgotten.
         var generation = 0
         var isOn = false
@@ -57,6 +60,20 @@ final class AuthenticationCache: Sendable {
         }
     }
 
+    /// By what turns know the user whose session a request names; nil if the session was not looked up.
+    func clientName(of request: HubRequest) -> String? {
+        guard let session = request.address?.credentials?.webTokenKey else { return nil }
+        return state.withLock { $0.clientNames[session] }
+    }
+
+    /// Notes by what turns know the user of a session.
+    func note(clientName: String, of session: HubKey) {
+        state.withLock { state in
+            if state.clientNames.count >= Self.entriesMax { state.clientNames = [:] }
+            state.clientNames[session] = clientName
+        }
+    }
+
     /// Keeps what was read, unless something was forgotten since before it was read.
     func add(_ entry: Entry, for key: Key, readAt generation: Int, now: Int64) {
         state.withLock { state in
@@ -71,5 +88,18 @@ final class AuthenticationCache: Sendable {
             state.entries = [:]
             state.generation += 1
         }
+    }
+}
+
+extension RequestWork {
+    /// The work of a request, in the name of the user whom its head proves, or whose session it names; else in
+    /// that of its address.
+    convenience init(
+        for request: HubRequest, _ authentications: AuthenticationCache, _ clock: HubClock
+    ) {
+        let user = request.authentication?.clientName ?? authentications.clientName(of: request)
+        self.init(
+            client: user ?? request.addressName, isAnonymous: user == nil,
+            clock: clock.steadyMilliseconds)
     }
 }

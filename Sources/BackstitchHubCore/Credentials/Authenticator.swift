@@ -25,6 +25,14 @@ struct Authenticator: Sendable {
     /// The one answer to all credentials that don't count, whatever is wrong with them.
     private static let failed = WireError(.authenticationFailed, "Authentication failed")
 
+    /// The answer to a client that asks for a container that the hub does not have.
+    private static func noContainer(_ path: WirePath) -> WireError {
+        WireError(
+            .authenticationFailed,
+            "This hub has no container '\(path.container)' for \(path.environment). Start it with "
+                + "--container \(path.container), or use the container that it printed.")
+    }
+
     /// Whom credentials prove, or the failure of those that don't count.
     ///
     /// - Throws: `AUTHENTICATION_FAILED`, or `THROTTLED` after too many failures.
@@ -68,7 +76,8 @@ struct Authenticator: Sendable {
     /// Whom the credentials of a request prove; nil if they don't count.
     ///
     /// - Parameter others: What is read after this, to be fetched with it.
-    /// - Throws: `AUTHENTICATION_REQUIRED` if a session has ended.
+    /// - Throws: `AUTHENTICATION_REQUIRED` if a session has ended; `AUTHENTICATION_FAILED` for an unknown
+    ///   container if the hub names it.
     func authentication(
         _ request: HubRequest, _ address: RequestAddress, _ transaction: any HubReading,
         alsoReads others: [HubKey] = []
@@ -77,7 +86,10 @@ struct Authenticator: Sendable {
         transaction.expect {
             (Self.credentialKeys(of: request, credentials) + [key] + others).map { .key($0) }
         }
-        guard let realm = try rows.realms.row(key, transaction) else { return nil }
+        guard let realm = try rows.realms.row(key, transaction) else {
+            guard configuration.namesUnknownContainers, let path = address.path else { return nil }
+            throw Self.noContainer(path)
+        }
         if let keyID = request.header(WireHeader.keyID) {
             guard let (user, signed) = try signer(keyID, request, realm, transaction) else {
                 return nil

@@ -98,7 +98,10 @@ package struct Admissions: Sendable {
         guard asksStorage(request, length) else { return free(&request, length, nil) }
         do {
             let generation = authentications.generation
-            let facts = try await storage.read { [request] in try self.facts(of: request, $0) }
+            let work = RequestWork(for: request, authentications, configuration.clock)
+            let facts = try await storage.read(.page, work) { [request] in
+                try self.facts(of: request, $0)
+            }
             remember(facts, of: request, readAt: generation)
             return admission(of: &request, length, .success(facts))
         } catch {
@@ -155,7 +158,11 @@ package struct Admissions: Sendable {
         if Self.isUpload(address.target) {
             return ["POST", "PUT", "PATCH"].contains(request.method)
         }
-        return address.endpoint != nil && length != 0
+        guard let endpoint = address.endpoint else { return false }
+        // Without a body it only matters whose turn the call is, which a signature does not prove yet.
+        return length != 0
+            || endpoint.methods.contains(request.method)
+                && request.header(WireHeader.keyID) == nil
     }
 
     private static func isUpload(_ target: RequestTarget) -> Bool { target.path.first == "upload" }
@@ -180,6 +187,11 @@ package struct Admissions: Sendable {
                         request, address, transaction, alsoReads: name.map { [$0] } ?? [])
                 else { return facts }
                 facts.authentication = authentication
+                if transaction.isFar, let session = address.credentials?.webTokenKey,
+                    let name = authentication.clientName
+                {
+                    authentications.note(clientName: name, of: session)
+                }
                 guard let database = path.database else { return facts }
                 let scope = try authentication.scope(of: database)
                 facts.access = try authenticator.access(of: authentication, to: scope, transaction)

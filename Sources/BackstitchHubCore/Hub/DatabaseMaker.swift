@@ -3,6 +3,7 @@ import CloudKitWire
 /// Makes databases on first use.
 struct DatabaseMaker: Sendable {
     let storage: any HubStorage
+    let configuration: HubConfiguration
 
     /// The right to use a database, which is made with its default zone on first use.
     func open(
@@ -13,8 +14,9 @@ struct DatabaseMaker: Sendable {
                 try authentication.access(to: scope, $0)
             }
             if let known { return known }
-            let last = try await storage.readSoon { try $0.state() }.lastDatabase
+            let last = try await storage.readSoon(work) { try $0.state() }.lastDatabase
             let new = authentication.access(to: scope, in: Partition(number: last + 1))
+            let (limits, now) = (configuration.limits, configuration.now)
             try await storage.write(
                 work, to: [.global, new.partition],
                 expecting: {
@@ -32,7 +34,7 @@ struct DatabaseMaker: Sendable {
                 guard try transaction.state().lastDatabase == last,
                     try transaction.partition(of: new.name) == nil
                 else { return }
-                try transaction.makeDatabase(new)
+                try transaction.makeDatabase(new, now: now, limits)
             }
         }
     }

@@ -12,11 +12,9 @@ extension Hub {
 
     /// What a request costs, in the name of whoever it is of.
     package func makeWork(for request: HubRequest) -> RequestWork {
-        RequestWork(
-            client: request.client, clock: configuration.clock.steadyMilliseconds)
+        RequestWork(for: request, admissions.authentications, configuration.clock)
     }
 
-    /// Answers a request.
     package func respond(to request: HubRequest, _ work: RequestWork) async -> HubResponse {
         if let refusal = request.refusal { return refusal }
         if let lane = request.readingLane { return await read(lane, request, work) }
@@ -136,8 +134,8 @@ extension Hub {
         storage.submitRead(lane, work) { [self] transaction in
             try read(request, work, transaction)
         } answer: { [self] result in
-            if let response = finished(result, request, work) { return answer(response) }
-            pool.handOver { answer(nil) }
+            let response = finished(result, request, work)
+            return { [threads] in response.map(answer) ?? threads.pages.handOver { answer(nil) } }
         }
     }
 

@@ -16,7 +16,7 @@ public final class Hub: Sendable {
     /// Decides by the head of a request what becomes of it.
     package let admissions: Admissions
     package let gate = RequestGate()
-    let storage: any HubStorage
+    package let storage: any HubStorage
     let assets: any HubFiles
     let couriers: any CourierBoxes
     let readiness: Readiness
@@ -34,8 +34,7 @@ public final class Hub: Sendable {
     let files: AssetCalls
     let devices: DeviceCalls
     let signInPages: SignInPages
-    /// Works at large bodies and files, and hands over what starts threads.
-    let pool: WorkPool
+    let threads: HubThreads
     /// What bodies in work take up.
     let parsing: ParseBudget
     private let authentications: AuthenticationCache
@@ -54,7 +53,7 @@ public final class Hub: Sendable {
         machine: HubMachine = HubMachine(), pool: WorkPool? = nil,
         memory: HubMemory = HubMemory()
     ) async throws {
-        let pool = pool ?? WorkPool(configuration.limits, machine)
+        let threads = HubThreads(configuration, machine, pages: pool, objects: files.objects)
         let metrics = HubMetrics()
         let readiness = Readiness()
         let address = HubAddress(configuration)
@@ -68,24 +67,25 @@ public final class Hub: Sendable {
         let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
         let sweeper = Sweeper(
             configuration: configuration, storage: storage, assets: files, eraser: eraser,
-            pool: pool)
+            pool: threads.pages)
         let once = OnceWriter(
             configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
         let notifier = Notifier(
             configuration: configuration, storage: storage, couriers: memory.couriers,
             feeds: feeds, authentications: authentications, queue: NotificationQueue(),
-            metrics: metrics, pool: pool)
+            metrics: metrics, pool: threads.pages)
         let uploadedFiles = AssetCalls(
             configuration: configuration, storage: storage, assets: files, address: address,
-            zoneNumbers: zoneNumbers, uploads: uploads, once: once, sweeper: sweeper, pool: pool)
+            zoneNumbers: zoneNumbers, uploads: uploads, once: once, sweeper: sweeper,
+            disk: threads.disk)
 
         self.configuration = configuration
         (self.storage, assets, couriers) = (storage, files, memory.couriers)
-        (self.pool, self.metrics, self.readiness) = (pool, metrics, readiness)
+        (self.threads, self.metrics, self.readiness) = (threads, metrics, readiness)
         (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
         (self.notifier, self.authentications) = (notifier, authentications)
-        databases = DatabaseMaker(storage: storage)
-        sessions = SessionNotes(configuration, storage, pool)
+        databases = DatabaseMaker(storage: storage, configuration: configuration)
+        sessions = SessionNotes(configuration, storage, threads.pages)
         parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
         accounts = HubAccounts(
             configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser,
@@ -93,7 +93,7 @@ public final class Hub: Sendable {
         signIns = HubSignIns(configuration: configuration, storage: storage, sweeper: sweeper)
         signInPages = SignInPages(
             configuration: configuration, storage: storage, accounts: accounts, sweeper: sweeper,
-            signIns: memory.signIns, pool: pool)
+            signIns: memory.signIns, passwords: threads.passwords)
         admissions = Admissions(
             configuration: configuration, storage: storage, authenticator: authenticator,
             authentications: authentications, uploadedFiles: uploadedFiles, replies: replies)
@@ -120,8 +120,7 @@ public final class Hub: Sendable {
     /// Ends the hub. Requests must have been answered.
     public func close() {
         couriers.releaseAll()
-        pool.stop()
-        assets.objects?.stop()
+        threads.stop()
         storage.close()
         assets.endServing()
     }
@@ -164,18 +163,21 @@ public final class Hub: Sendable {
     /// All that is counted.
     package var metricFamilies: [MetricFamily] {
         metrics.families(
-            waitingCouriers: couriers.waiterCount, storageMisses: storage.missCount,
-            storageRoundTrips: storage.roundTripCount)
+            waitingCouriers: couriers.waiterCount, waiting: threads.waiting,
+            storageMisses: storage.missCount, storageRoundTrips: storage.roundTripCount)
             + (assets.objects?.families() ?? [])
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
     }
 
-    /// Ends long polls that waited long enough. Call it now and then.
+    /// Does what is due by the clock. Call it now and then.
     package func tick() {
         let now = configuration.steadyNow
+        threads.refuseLate()
+        storage.refuseLate()
         couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
         readiness.tick(now: now)
         couriers.forget(before: now - configuration.limits.absentCourierMilliseconds)
+        records.sweeper.removeOldUploads(now: now)
     }
 
     /// Ends all long polls: the server ends.
@@ -186,8 +188,7 @@ public final class Hub: Sendable {
 
     /// Has what waits for a thread or for its turn to write be told to come back later: the hub ends.
     package func refuseWork() {
-        pool.stop()
-        assets.objects?.stop()
+        threads.stop()
         storage.refuseWork()
         parsing.refuseAll()
     }

@@ -168,7 +168,7 @@ extension HubEndpoint {
         HubEndpoint(
             path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
             right, .write, bodyBytes: bodyBytes,
-            .writes { try await answer($0)($0.pool.decode($1), $1, $2) })
+            .writes { try await answer($0)($0.threads.pages.decode($1), $1, $2) })
     }
 
     /// A call about devices.
@@ -179,7 +179,7 @@ extension HubEndpoint {
         HubEndpoint(
             path, summary, request: request.name, mayBeEmpty: request.mayBeEmpty, reply: reply,
             .any, .write,
-            .writesDevices { try await answer($0)($0.pool.decode($1), $1) })
+            .writesDevices { try await answer($0)($0.threads.pages.decode($1), $1) })
     }
 
     /// A call that the hub knows and does not support.

@@ -29,15 +29,15 @@ final class HubPage: Sendable {
         @Sendable (Hub, RequestTarget, HubRequest, RequestWork) async throws -> HubResponse
 
     let readers: Readers
-    /// The answer, if it is the same to every request and has nothing to wait for.
-    let answerAtOnce: (@Sendable () -> HubResponse)?
+    /// The answer, if it does not depend on the request and has nothing to wait for.
+    let answerAtOnce: (@Sendable (Hub) -> HubResponse)?
     /// As `answer`, for a page whose requests wait; nil for all others.
     let waiting: Waiting?
     let answer: Answer
 
     private init(
         name: String, methods: [String], readers: Readers = .clients,
-        answerAtOnce: (@Sendable () -> HubResponse)? = nil, waiting: Waiting? = nil,
+        answerAtOnce: (@Sendable (Hub) -> HubResponse)? = nil, waiting: Waiting? = nil,
         answer: @escaping Answer
     ) {
         (self.name, self.methods, self.readers) = (name, methods, readers)
@@ -58,8 +58,8 @@ final class HubPage: Sendable {
     static let all: [HubPage] = [
         HubPage(
             name: "healthz", methods: ["GET", "HEAD", "POST"], readers: .operators,
-            answerAtOnce: { .text("ok\n") }
-        ) { _, _, _, _ in .text("ok\n") },
+            answerAtOnce: { health(of: $0) }
+        ) { hub, _, _, _ in health(of: hub) },
         HubPage(name: "ready", methods: ["GET", "HEAD"], readers: .operators) { hub, _, _, _ in
             try await hub.readiness.response(
                 of: hub.storage, hub.assets, now: hub.configuration.steadyNow)
@@ -84,6 +84,13 @@ final class HubPage: Sendable {
             try await hub.signInPages.answer(target, request, work)
         },
     ]
+
+    /// Whether the hub has to be started again, as `/healthz` says it.
+    private static func health(of hub: Hub) -> HubResponse {
+        guard hub.storage.hasFailed else { return .text("ok\n") }
+        let reason = "A write failed. The hub has to be started again."
+        return hub.replies.failure(WireError(.tryAgainLater, reason, retryAfter: 5))
+    }
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 

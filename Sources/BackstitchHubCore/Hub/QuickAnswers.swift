@@ -23,7 +23,7 @@ package struct QuickAnswers: Sendable {
             guard page.methods.contains(request.method), let answer = page.answerAtOnce else {
                 return nil
             }
-            return hub.replies.finished(answer(), of: page.name, request)
+            return hub.replies.finished(answer(hub), of: page.name, request)
         }
         guard request.readingLane == .page, request.bytes.count <= Self.bodyBytesMax,
             hub.storage.isCalm

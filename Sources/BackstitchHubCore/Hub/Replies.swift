@@ -28,7 +28,7 @@ struct Replies: Sendable {
         default:
             configuration.log(failure: error, call: call)
             if let error = error as? any StorageFailure, error.isAboutSpace {
-                readiness.noteFullDisk()
+                readiness.noteFullDisk(now: configuration.steadyNow)
             }
             return failure(Self.reply(to: error))
         }

@@ -1,14 +1,16 @@
 import BackstitchCore
+import CloudKitWire
 import Foundation
 import WireCrypto
 
 /// What a change token stands for, and its text, which says nothing to a client.
 ///
-/// 53 bytes in base64: kind (1), epoch (8), partition of the database (8), zone (4; 0 for the database),
-/// origin (8), sequence (8), all big-endian, and the first 16 of an HMAC-SHA-256 over them with the
-/// hub's key. Those of format 1 have 45: they lack the partition, and the number of a database stands for
-/// the zone. They count on, since numbers of databases and of zones up to ``StateRow/lastZone`` were given
-/// once in the whole hub.
+/// 69 bytes in base64: kind (1), epoch (8), partition of the database (8), zone (4; 0 for the database),
+/// origin (8), sequence (8), run (8) and sequence (8) of the database's last commit that its holder may know
+/// of, all big-endian, and the first 16 of an HMAC-SHA-256 over them with the hub's key. Those of older
+/// programs lack the commit, and those of format 1 also the partition: the number of a database stands for
+/// the zone there. They count on, since numbers of databases and of zones up to ``StateRow/lastZone`` were
+/// given once in the whole hub.
 struct FeedToken: Hashable, Sendable {
     enum Kind: UInt8, Sendable {
         case zone = 1
@@ -21,11 +23,12 @@ struct FeedToken: Hashable, Sendable {
         case invalidFormat
         /// It is one of something else, or too old.
         case unknown
-        /// It was given out before the hub was restored from a backup.
+        /// It was given out before the hub was restored, or its holder may know of commits that the hub lost.
         case otherEpoch
     }
 
-    private static let payloadBytes = 37
+    private static let payloadBytes = 53
+    private static let payloadBytesWithoutMark = 37
     private static let payloadBytesOfFormat1 = 29
     private static let macBytes = 16
 
@@ -39,6 +42,10 @@ struct FeedToken: Hashable, Sendable {
     var origin: UInt64
     /// The position up to which the holder has seen the feed.
     var sequence: UInt64
+    /// The last commit of the database when the token was given out: what its holder saw may be of that
+    /// commit, or of any before, and what it did not see may have been changed by one. nil in tokens of older
+    /// programs.
+    var mark: FeedMark?
 
     /// The token as clients carry it.
     func text(_ state: StateRow) -> String {
@@ -54,64 +61,142 @@ struct FeedToken: Hashable, Sendable {
         key += zone.bigEndianBytes
         key += origin.bigEndianBytes
         key += sequence.bigEndianBytes
+        if let mark {
+            key += mark.run.bigEndianBytes
+            key += mark.sequence.bigEndianBytes
+        }
         return key
     }
 
     init(
-        _ kind: Kind, _ partition: Partition, zone: UInt32 = 0, origin: UInt64, sequence: UInt64
+        _ kind: Kind, _ partition: Partition, zone: UInt32 = 0, origin: UInt64, sequence: UInt64,
+        mark: FeedMark?
     ) {
         self.kind = kind
         self.partition = partition
         self.zone = zone
         self.origin = origin
         self.sequence = sequence
+        self.mark = mark
     }
 
     /// The position that a text tells if it is a token, of which nothing was checked yet; nil if it can't
     /// be one.
     static func position(_ text: String) -> UInt64? {
-        guard let data = Data(base64Encoded: text),
-            [payloadBytes, payloadBytesOfFormat1].contains(data.count - macBytes)
-        else { return nil }
-        return data.dropLast(macBytes).suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        guard let data = Data(base64Encoded: text) else { return nil }
+        let payload = Array(data.dropLast(macBytes))
+        let start: Int
+        switch payload.count {
+        case payloadBytes, payloadBytesWithoutMark: start = 29
+        case payloadBytesOfFormat1: start = 21
+        default: return nil
+        }
+        return payload[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Reads a token of a feed that stands at `position` and has lost tombstones up to `floor`.
+    /// Reads a token of this hub. ``check(_:in:)`` says whether it counts for a feed.
     init(
-        _ text: String, _ kind: Kind, _ partition: Partition, zone: UInt32, position: UInt64,
-        floor: UInt64, _ state: StateRow
+        _ text: String, _ kind: Kind, _ partition: Partition, _ state: StateRow
     ) throws(Failure) {
         guard let data = Data(base64Encoded: text) else { throw .invalidFormat }
         let payload = Array(data.dropLast(Self.macBytes))
         let isOfFormat1 = payload.count == Self.payloadBytesOfFormat1
-        guard isOfFormat1 || payload.count == Self.payloadBytes else { throw .invalidFormat }
+        let hasMark = payload.count == Self.payloadBytes
+        guard hasMark || isOfFormat1 || payload.count == Self.payloadBytesWithoutMark else {
+            throw .invalidFormat
+        }
         let mac = Digest.hmac(payload, key: state.tokenKey)
         guard Digest.isEqual(Array(mac.prefix(Self.macBytes)), Array(data.suffix(Self.macBytes)))
         else { throw .unknown }
         func number(_ range: Range<Int>) -> UInt64 {
             payload[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
-        let isOfFeed =
-            if isOfFormat1 {
-                number(9..<13) == (kind == .zone ? UInt64(zone) : partition.number)
-                    && zone <= state.lastZone
-            } else {
-                number(9..<17) == partition.number && number(17..<21) == UInt64(zone)
+        guard payload[0] == kind.rawValue else { throw .unknown }
+        let zone: UInt32
+        if isOfFormat1 {
+            let place = number(9..<13)
+            guard kind == .zone ? place <= state.lastZone : place == partition.number else {
+                throw .unknown
             }
+            zone = kind == .zone ? UInt32(place) : 0
+        } else {
+            // Numbers of databases are given again once they are lost.
+            guard number(9..<17) == partition.number else { throw .otherEpoch }
+            zone = UInt32(number(17..<21))
+        }
         let positions = isOfFormat1 ? 13 : 21
         self.init(
             kind, partition, zone: zone, origin: number(positions..<positions + 8),
-            sequence: number(positions + 8..<positions + 16))
-        guard payload[0] == kind.rawValue, isOfFeed else { throw .unknown }
+            sequence: number(positions + 8..<positions + 16),
+            mark: hasMark ? FeedMark(run: number(37..<45), sequence: number(45..<53)) : nil)
         guard number(1..<9) == state.epoch else { throw .otherEpoch }
-        guard sequence <= position, max(origin, sequence) >= floor else { throw .unknown }
+    }
+
+    /// A feed, as tokens are checked against it.
+    struct Feed {
+        /// The number of the zone; 0 for the database.
+        var zone: UInt32
+        /// How far it goes.
+        var position: UInt64
+        /// Up to where it lost tombstones.
+        var floor: UInt64
+        var database: DatabaseRow
+    }
+
+    /// Throws if the token does not count for a feed: its holder may know of a commit that is not in the
+    /// feed's history, or it is too old, or of another feed.
+    func check(_ feed: Feed, in transaction: any HubReading) throws {
+        guard try isOfHistory(feed, transaction) else { throw Failure.otherEpoch }
+        guard zone == feed.zone, max(origin, sequence) >= feed.floor else { throw Failure.unknown }
+    }
+
+    /// Whether all that the holder may know of is in a feed's history.
+    ///
+    /// If the run is not kept any more, the answer is unknown, and counts as no. The holder then sends its records:
+    /// what others deleted may come back, but no record is lost.
+    private func isOfHistory(_ feed: Feed, _ transaction: any HubReading) throws -> Bool {
+        guard let mark else { return zone != feed.zone || max(origin, sequence) <= feed.position }
+        // There was nothing to know before the first commit.
+        if mark.sequence == 0 { return true }
+        if mark.run == feed.database.run { return mark.sequence <= feed.database.sequence }
+        return try transaction.history(of: partition).holds(mark)
     }
 }
 
 extension FeedToken {
     /// The token of a holder who has seen all of a zone's feed.
-    init(endOf zone: ZoneRow, in partition: Partition) {
+    init(endOf zone: ZoneRow, of database: DatabaseRow, in partition: Partition) {
         self.init(
-            .zone, partition, zone: zone.number, origin: zone.sequence, sequence: zone.sequence)
+            .zone, partition, zone: zone.number, origin: zone.sequence, sequence: zone.sequence,
+            mark: database.mark)
+    }
+}
+
+extension FeedToken {
+    /// Reads a token of a zone's feed; of the database's list of changed zones if the zone is nil.
+    static func read(
+        _ text: String, of zone: ZoneRow?, _ database: DatabaseRow, _ access: DatabaseAccess,
+        _ state: StateRow, _ transaction: any HubReading
+    ) throws -> FeedToken {
+        let feed = FeedToken.Feed(
+            zone: zone?.number ?? 0, position: zone?.sequence ?? database.sequence,
+            floor: zone?.floor ?? database.floor, database: database)
+        do {
+            let token = try FeedToken(
+                text, zone == nil ? .database : .zone, access.partition, state)
+            try token.check(feed, in: transaction)
+            return token
+        } catch let error as FeedToken.Failure {
+            switch error {
+            case .invalidFormat: throw WireError(.badRequest, "Invalid continuation format")
+            case .otherEpoch where zone != nil:
+                // The zone that the client knows is lost, and another one is there by its name. So a
+                // client sends what it has; of an expired token it would take what is missing for
+                // deleted, and a restore would take it from all devices.
+                throw WireError(.zoneNotFound, "Zone does not exist")
+            case .unknown, .otherEpoch:
+                throw WireError(.badRequest, "Unknown sync continuation type")
+            }
+        }
     }
 }

@@ -33,6 +33,7 @@ struct ModifyJob: Sendable {
         toldPlace.withLock { $0 = place }
         return access.expected(zones: [zoneID]) + ledger.expected
             + ZoneWriter.expected(in: partition) + ExpirySweep.expected(in: partition)
+            + [.key(FeedHistory.key(partition))]
             + (place.map(expected(in:)) ?? [])
     }
 
@@ -88,12 +89,29 @@ struct ModifyJob: Sendable {
         }
     }
 
+    /// The token of the request, if it has one that counts.
+    ///
+    /// - Throws: `ZONE_NOT_FOUND` if the client may know of commits that the hub lost.
+    private func token(
+        of zone: ZoneRow, _ database: DatabaseRow, _ state: StateRow,
+        _ transaction: any HubWriting
+    ) throws -> FeedToken? {
+        guard let text = request.syncToken, !zone.isDefault else { return nil }
+        do {
+            return try FeedToken.read(text, of: zone, database, access, state, transaction)
+        } catch let error as WireError where error.code == .badRequest {
+            // The next pull says so.
+            return nil
+        }
+    }
+
     /// Runs the request.
     ///
-    /// - Parameter encode: Makes the body of the answer; a short one has records without fields.
+    /// - Parameter encode: Makes the body of the answer, with the token that takes the place of the request's;
+    ///   a short one has records without fields.
     func run(
         _ transaction: any HubWriting,
-        encode: (ModifyPlan, StateRow, _ isShort: Bool) -> [UInt8]
+        encode: (ModifyPlan, StateRow, _ syncToken: String?, _ isShort: Bool) -> [UInt8]
     ) throws -> Outcome {
         if let body = try ledger.knownAnswer(transaction) { return .repeated(body: body) }
         var database = try transaction.database(access)
@@ -105,11 +123,13 @@ struct ModifyJob: Sendable {
             transaction: transaction, place: place, now: now, sourcesMax: limits.sourcesPerRecord)
         try expectCascades(view)
         let state = try transaction.state()
+        var token = try token(of: zone, database, state, transaction)
+        let tagSuffix = try transaction.run.tagSuffix
         let planner = ModifyPlanner(
             view: view,
             context: ModifyContext(
                 zoneID: access.wireID(zone.zoneName), isPublic: access.isPublic, user: author,
-                now: now, tagSuffix: state.tagSuffix, sequence: zone.sequence, limits: limits,
+                now: now, tagSuffix: tagSuffix, sequence: zone.sequence, limits: limits,
                 bytesLeft: limits.bytesLeft(in: database)))
         // The reference makes requests to custom zones atomic unless they say otherwise.
         let isAtomic = !zone.isDefault && (request.isAtomic ?? true)
@@ -127,16 +147,28 @@ struct ModifyJob: Sendable {
                 transaction: transaction, partition: access.partition, now: now, limits: limits,
                 assets: assets
             ).write(plan, to: &zone)
-            try transaction.noteChange(of: &zone, in: &database, access)
+            try transaction.noteChange(
+                of: &zone, in: &database, access, now: now, limits)
             if transaction.isFar { zoneNumbers.note(zone, database, in: access.partition) }
         }
-        let body = encode(plan, state, false)
-        try ledger.keep(body, short: { encode(plan, state, true) }, transaction)
+        token?.mark = database.mark
+        let syncToken = token?.text(state)
+        let body = encode(plan, state, syncToken, false)
+        try ledger.keep(body, short: { encode(plan, state, syncToken, true) }, transaction)
         return .done(
             body: body, changes: plan.writes.map(RecordChange.init),
             step: FeedStep(
                 database: databaseBefore..<database.sequence,
                 zones: [zone.zoneName: before..<zone.sequence]))
+    }
+}
+
+extension UInt64 {
+    /// The end of every change tag of a run: eight digits of its number, so that a hub whose data was put back
+    /// to an older state gives no tag again for something else.
+    var tagSuffix: String {
+        let digits = String(self % 2_821_109_907_456, radix: 36)
+        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 }
 

@@ -1,5 +1,6 @@
 import BackstitchCore
 import CloudKitWire
+import Foundation
 
 extension ModifyPlanner {
     /// Checks an operation on its own against the zone as it was before the request.
@@ -102,8 +103,10 @@ extension ModifyPlanner {
         for (fieldName, field) in new {
             try check(field, fieldName)
             if let value = field.value {
-                let kept = try kept(value, fieldName, name, old: old[fieldName]?.value)
-                if let kept { fields[fieldName]?.value = kept }
+                let before = old[fieldName]?.value
+                let typed = field.hasType ? nil : value.typed(as: before)
+                let changed = try typed ?? kept(value, fieldName, name, old: before)
+                if let changed { fields[fieldName]?.value = changed }
             } else {
                 fields[fieldName] = nil
             }
@@ -202,5 +205,17 @@ extension ModifyPlanner {
         }
         throw WireError(
             .badRequest, "'\(fieldName)' holds no asset that was uploaded for it. Upload it first.")
+    }
+}
+
+extension ServiceValue {
+    /// A value that came without a type, in the type that its field has so far; nil if it has that or can't.
+    fileprivate func typed(as old: ServiceValue?) -> ServiceValue? {
+        switch (self, old) {
+        case (.int64(let number), .timestamp?): .timestamp(milliseconds: number)
+        case (.int64(let number), .double?): .double(Double(number))
+        case (.string(let text), .bytes?): Data(base64Encoded: text).map { .bytes($0) }
+        default: nil
+        }
     }
 }

@@ -22,6 +22,8 @@ final class ZoneNumbers: Sendable {
     private let state = Locked(State())
     /// What was read of the rows of zones.
     let rows = RowMemo<ZoneRow>()
+    /// What was read of the rows of databases.
+    let databases = RowMemo<DatabaseRow>()
 
     /// Where a zone probably is; nil if nothing is known of it.
     func place(of zoneName: String, in partition: Partition) -> ZonePlace? {

@@ -37,9 +37,7 @@ struct HubCall: Sendable {
     var realm: RealmRow { authentication.realm }
 
     /// Whoever it is of, for counts: the user, or the address if nobody is signed in.
-    var clientName: String {
-        principal.userRecordName.map { "user \(realm.number) \($0)" } ?? work.client
-    }
+    var clientName: String { authentication.clientName ?? work.client }
 
     /// The body as a request.
     ///
@@ -47,6 +45,7 @@ struct HubCall: Sendable {
     ///   which takes up many times its bytes.
     func decode<Request: WireBody>(_ type: Request.Type = Request.self) throws(WireError) -> Request
     {
+        work.countBody(bytes: body.count)
         guard body.count <= valuesMax || !Self.hasMoreValues(body, than: valuesMax) else {
             throw WireError(
                 .limitExceeded, "The body has more than \(valuesMax) values. Send less at once.")

@@ -74,14 +74,6 @@ public struct HubRequest: Sendable {
         headers.first { $0.isNamed(name) }?.value
     }
 
-    /// Whose turn it is when it is this request's: the user's, or the address's if none is known.
-    var client: String {
-        if let authentication, let user = authentication.principal.userRecordName {
-            return "user \(authentication.realm.number) \(user)"
-        }
-        return addressName
-    }
-
     /// The address for counts, of version 6 its network of 64 bits.
     package var addressName: String {
         knownAddressName ?? Self.addressName(of: NetworkAddress(remoteAddress))

@@ -37,6 +37,7 @@ public struct RemoteFile: Hashable, Sendable {
     package func readPiece(at offset: Int) throws -> [UInt8] {
         let begin = range.lowerBound + offset
         let end = min(begin + Self.pieceBytes, range.upperBound)
+        work.countFile(bytes: max(0, end - begin))
         guard begin < end else { return [] }
         let piece = try files.read(file, begin..<end)
         guard piece.count == end - begin else {
@@ -50,7 +51,8 @@ public struct RemoteFile: Hashable, Sendable {
     /// - Parameter answer: Gets it on a thread that fetches; nil if it is not to be had.
     package func submitPiece(at offset: Int, _ answer: @escaping @Sendable ([UInt8]?) -> Void) {
         pool.submit(.page, work) {
-            answer(try? readPiece(at: offset))
+            let piece = try? readPiece(at: offset)
+            return { answer(piece) }
         } refuse: {
             answer(nil)
         }

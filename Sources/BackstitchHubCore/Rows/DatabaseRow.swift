@@ -38,12 +38,19 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
     var name: DatabaseName
     /// The position of the last change in the list of changed zones.
     var sequence: UInt64 = 0
+    /// The run that changed it last; 0 if that was before runs had numbers.
+    var run: UInt64 = 0
+    /// Tokens of positions below this are refused: rows of deleted zones were removed.
+    var floor: UInt64 = 0
     /// The last number that was given to a zone; it is never given again.
     var lastZone: UInt32
     /// What the records of all zones take up, and the files that they hold.
     var bytes: Int64 = 0
 
     static func key(_ partition: Partition) -> HubKey { HubKey(partition, .database) }
+
+    /// The last commit.
+    var mark: FeedMark { FeedMark(run: run, sequence: sequence) }
 
     /// A database without records.
     init(_ name: DatabaseName, lastZone: UInt32) {
@@ -58,6 +65,11 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
         name = DatabaseName(
             realm: try json.number32("realm"), scope: scope, user: try json.requiredText("user"))
         sequence = try json.number64("sequence")
+        if let text = try json.text("run") {
+            guard let number = UInt64(text, radix: 16) else { throw JSONObject.missing("run") }
+            run = number
+        }
+        floor = UInt64(max(0, try json.integer("floor") ?? 0))
         lastZone = try json.number32("lastZone")
         bytes = try json.integer("bytes") ?? 0
     }
@@ -67,6 +79,8 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
         json.member("database", name.scope.rawValue)
         json.member("user", name.user)
         json.member("sequence", integer: Int64(sequence))
+        if run != 0 { json.member("run", String(run, radix: 16)) }
+        if floor > 0 { json.member("floor", integer: Int64(floor)) }
         json.member("lastZone", integer: Int64(lastZone))
         json.member("bytes", integer: bytes)
     }

@@ -6,10 +6,10 @@ import CloudKitWire
 /// time find it, and refuse what is newer.
 package enum HubFormat {
     /// What this program reads and writes.
-    package static let version = 3
-    /// The version before, in which all was the same, but the last commits never were in a journal:
-    /// programs of that time would not see them, and go on without.
-    package static let withoutJournal = 2
+    package static let version = 4
+    /// The versions before that opening brings to this one, because all was the same. Their programs would
+    /// not see the last commits in a journal (2), or drop the runs from the rows of databases (2 and 3).
+    package static let older = 2..<version
     package static let key = HubKey(format1: .state)
     /// The row of this version.
     package static let value = Row(version: version).body()

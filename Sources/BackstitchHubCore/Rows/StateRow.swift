@@ -45,13 +45,6 @@ struct StateRow: HubRow, Sendable {
         json.member("lastZone", integer: Int64(lastZone))
         if hasObjects { json.member("hasObjects", flag: true) }
     }
-
-    /// The end of every change tag: four digits that depend on the epoch, so that a hub that was
-    /// restored from a backup gives no tag again for something else.
-    var tagSuffix: String {
-        let digits = String(epoch % 1_679_616, radix: 36)
-        return String(repeating: "0", count: 4 - digits.count) + digits
-    }
 }
 
 extension HubWriting {

@@ -12,11 +12,15 @@ struct SignInPages: Sendable {
     let accounts: HubAccounts
     let sweeper: Sweeper
     let signIns: any SignInLimiting
-    let pool: WorkPool
+    /// Threads for passwords alone.
+    let passwords: WorkPool
 
     /// The answer to a form that signs nobody in. It doesn't tell whether the name exists.
     private static let failed = "That did not work. Look at what you typed, or ask for a code."
     private static let throttled = "Too many sign-ins failed. Wait, or ask for a code."
+    private static let busy = "The service is busy. Try again in a few seconds."
+    /// After how many seconds it is worth to try again.
+    private static let busySeconds = 5
 
     /// The API token and the container that a user signs in for.
     private struct Purpose: Sendable {
@@ -37,7 +41,7 @@ struct SignInPages: Sendable {
     /// Shows the page, or signs in who sends its form.
     ///
     /// - Complexity: Of a form with a password some 100 ms of a processor and 32 MiB on a thread for
-    ///   queries.
+    ///   passwords.
     func answer(
         _ target: RequestTarget, _ request: HubRequest, _ work: RequestWork
     ) async throws -> HubResponse {
@@ -70,6 +74,10 @@ struct SignInPages: Sendable {
             return forms(Self.failed, status: 401)
         } catch Refusal.throttled {
             return forms(Self.throttled, status: 429)
+        } catch is WorkGivenUp {
+            var response = forms(Self.busy, status: 503)
+            response.headers.append(HubRequest.Header("Retry-After", "\(Self.busySeconds)"))
+            return response
         }
     }
 
@@ -136,19 +144,21 @@ struct SignInPages: Sendable {
             return try await accounts.signIn(
                 person, container: realm.container, environment: realm.environment)
         }
-        let (now, limits) = (configuration.steadyNow, configuration.limits)
+        let (now, address) = (configuration.steadyNow, request.remoteAddress)
         guard
-            !signIns.isClosed(
-                to: request.remoteAddress, now: now, max: limits.failedSignInsPerMinute)
+            signIns.takeTry(
+                of: address, now: now, max: configuration.limits.failedSignInsPerMinute)
         else { throw Refusal.throttled }
+        var hasFailed = false
+        defer { if !hasFailed { signIns.returnTry(of: address, takenAt: now) } }
         let found =
             switch form["by"] {
             case "password": try await byPassword(form, purpose.realm.number, work)
-            case "code": try await byCode(form["code"] ?? "", purpose.realm.number)
+            case "code": try await byCode(form["code"] ?? "", purpose.realm.number, work)
             default: HubAccounts.SignedInUser?.none
             }
         guard let found else {
-            signIns.noteFailure(of: request.remoteAddress, now: now)
+            hasFailed = true
             throw Refusal.failed
         }
         return found
@@ -166,6 +176,9 @@ struct SignInPages: Sendable {
             signIns.takeTry(
                 forUser: counted, now: now, max: configuration.limits.failedPasswordsPerHour)
         else { throw Refusal.throttled }
+        var isCompared = false
+        // The hub was too busy, or its storage is away.
+        defer { if !isCompared { signIns.returnTry(forUser: counted, takenAt: now) } }
         let (user, row) = try await storage.read(.page, work) { transaction in
             let user = try transaction.users(.name(name), realm: realm).first { !$0.isErased }
             let row: PasswordRow? = try user.flatMap {
@@ -174,11 +187,13 @@ struct SignInPages: Sendable {
             return (user, row)
         }
         let salt = configuration.clock.secret(PasswordHash.saltByteCount)
-        let isRight = try await pool.run(.scan, work) {
+        let isRight = try await passwords.run(.page, work) {
+            work.countPassword()
             // For whom there is no password it takes as long.
             let kept = row?.password ?? PasswordHash(salt: salt, hash: [])
             return kept.matches(password)
         }
+        isCompared = true
         guard isRight, let user else { return nil }
         signIns.forgetTries(forUser: counted)
         return try await session(of: user.userRecordName, realm) { transaction in
@@ -188,10 +203,12 @@ struct SignInPages: Sendable {
         }
     }
 
-    private func byCode(_ text: String, _ realm: UInt32) async throws -> HubAccounts.SignedInUser? {
+    private func byCode(
+        _ text: String, _ realm: UInt32, _ work: RequestWork
+    ) async throws -> HubAccounts.SignedInUser? {
         guard let code = SignInCode(typed: text) else { return nil }
         let key = SignInCodeRow.key(code)
-        let row: SignInCodeRow? = try await storage.readSoon { transaction in
+        let row: SignInCodeRow? = try await storage.readSoon(work) { transaction in
             transaction.expect { [.key(key)] }
             return try transaction.row(key)
         }

@@ -58,6 +58,7 @@ package final class BufferedTransaction: HubWriting {
     /// The keys, and starts of ranges, that nobody told of.
     package private(set) var misses: [HubKey] = []
     private let partitions: Partitions
+    private let currentRun: () throws -> UInt64
     private let fetch: ([KeyQuery]) throws -> Fetched
     /// The keys that ``writes`` sets, ascending.
     package private(set) var writtenKeys: [HubKey] = []
@@ -73,12 +74,17 @@ package final class BufferedTransaction: HubWriting {
     /// - Parameters:
     ///   - partitions: Where it may write.
     ///   - fetch: Answers queries in one round trip, each with what it finds.
+    ///   - run: Tells the run that it belongs to; one that only reads is not asked.
     package init(
         _ work: RequestWork, writingTo partitions: Partitions = [],
-        fetch: @escaping ([KeyQuery]) throws -> Fetched
+        fetch: @escaping ([KeyQuery]) throws -> Fetched,
+        run: @escaping () throws -> UInt64 = { 0 }
     ) {
         (self.work, self.partitions, self.fetch) = (work, partitions, fetch)
+        currentRun = run
     }
+
+    package var run: UInt64 { get throws { try currentRun() } }
 
     /// Runs one of several closures that share the transaction. What one that throws wrote is forgotten.
     package func run<R>(

@@ -51,7 +51,8 @@ package protocol HubFiles: Sendable {
     /// What is needed for objects of a bucket; nil if files are none.
     var objects: HubObjects? { get }
 
-    /// Takes the hub's data for this process alone, and removes what uploads left that were cut.
+    /// Takes the hub's data for this process, and removes what uploads left that were cut, if no other hub can
+    /// have some under way.
     ///
     /// - Throws: A failure that says who else has it.
     func beginServing() throws
@@ -59,8 +60,11 @@ package protocol HubFiles: Sendable {
     /// Lets others take the data.
     func endServing()
 
-    /// Whether uploads can be written.
-    var space: FileSpace { get }
+    /// Whether uploads can be written: makes a file where they arrive, and removes it. It waits for the disk.
+    func tryWriting() -> FileSpace
+
+    /// Removes what uploads of any hub left that were cut a day ago. It waits for the disk.
+    func removeOldUploads()
 
     // MARK: Files
 
@@ -112,19 +116,35 @@ package protocol HubFiles: Sendable {
     /// - Throws: ``PartGap`` if bytes before it are missing; nothing is changed then.
     func append(_ part: [UInt8], to path: String, at offset: Int) throws
 
-    /// The SHA-256 of an upload that came in parts. All parts are on disk when this returns. If the digest is
-    /// not known from the parts, the file is read in pieces.
+    /// Moves a complete upload in parts to the place of an upload in one piece. Senders can't add to it
+    /// there. All parts are on disk when this returns.
+    ///
+    /// - Parameter byteCount: The size of the complete upload.
+    /// - Returns: `false` if the upload has another size. Then nothing changes.
+    func take(_ path: String, byteCount: Int, to place: String) throws -> Bool
+
+    /// Returns an upload that was taken and not kept, so that its last part can come again; removes it if
+    /// another upload began there.
+    func putBack(_ place: String, to path: String)
+
+    /// The SHA-256 of an upload. All parts are on disk when this returns. If the digest is not known from the
+    /// parts, the file is read in pieces.
     func digest(ofUploadAt path: String) throws -> [UInt8]
 
     /// Removes an upload; nothing happens if it is not there.
     func discard(_ path: String)
 
     /// Keeps what was uploaded, so that it survives a power cut. An object is in the bucket when this returns.
+    /// A file that is there already stays; its bytes are the same, because they have its digest.
+    ///
+    /// - Parameter path: The upload whose digest names the file. No sender can write to it any more.
     func keep(_ path: String, as file: HubFile) throws
 }
 
 extension HubFiles {
     package var objects: HubObjects? { nil }
+
+    package func removeOldUploads() {}
 
     /// Whether a file is there.
     package func holds(_ file: HubFile) throws -> Bool { try byteCount(file) != nil }

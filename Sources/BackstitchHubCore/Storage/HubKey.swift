@@ -15,6 +15,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case zone = 0x08
         case databaseFeed = 0x09
         case database = 0x0A
+        case history = 0x0B
         case record = 0x10
         case feed = 0x11
         case link = 0x12
@@ -36,6 +37,7 @@ package struct HubKey: Hashable, Comparable, Sendable {
         case signInCode = 0x22
         case userIndex = 0x23
         case object = 0x24
+        case probe = 0x25
     }
 
     /// The most bytes of a key.

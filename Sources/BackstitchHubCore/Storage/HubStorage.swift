@@ -21,13 +21,14 @@ package protocol HubStorage: Sendable {
 
     /// As ``read(_:_:_:)``, for a caller that is no task.
     ///
-    /// - Parameter answer: Gets the result when the snapshot was given back, on the thread that read.
-    ///   That one may be nicer than others, so what starts threads goes through
-    ///   ``WorkPool/handOver(_:)``.
+    /// - Parameter answer: Gets the result when the snapshot was given back, on the thread that read, and may
+    ///   still count what it makes of it. What it returns is called on the same thread when the client was
+    ///   charged, and hands the answer over. The thread may be nicer than others, so what starts threads goes
+    ///   through ``WorkPool/handOver(_:)``.
     func submitRead<R: Sendable>(
         _ lane: WorkPool.Lane, _ work: RequestWork,
         _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void)
+        answer: @escaping @Sendable (Result<R, any Error>) -> WorkPool.Answer)
 
     /// Runs a closure on a snapshot on the calling thread, if what it reads is in memory or in files
     /// that this machine has in memory.
@@ -80,11 +81,18 @@ package protocol HubStorage: Sendable {
     /// At most one has it at a time; when that one ends, another one gets it some seconds later.
     var cleansUp: Bool { get }
 
+    /// Whether the storage refuses all reads and writes until it is opened anew: a write failed, and it is
+    /// unknown whether the disk has it.
+    var hasFailed: Bool { get }
+
     /// How many keys and ranges were read that nobody told of, each of which took a round trip.
     var missCount: Int { get }
 
     /// How many round trips reads and writes waited for.
     var roundTripCount: Int { get }
+
+    /// Has reads and writes fail that waited too long for their turn. It is called now and then.
+    func refuseLate()
 
     /// Has all fail that wait, and those that come: the hub ends.
     func refuseWork()
@@ -94,6 +102,8 @@ package protocol HubStorage: Sendable {
 }
 
 extension HubStorage {
+    package var hasFailed: Bool { false }
+
     package var missCount: Int { 0 }
 
     package var roundTripCount: Int { 0 }
@@ -103,6 +113,8 @@ extension HubStorage {
     package var tellsOfOthers: Bool { true }
 
     package var cleansUp: Bool { true }
+
+    package func refuseLate() {}
 
     /// As ``read(_:_:_:)``, for the hub itself.
     package func read<R: Sendable>(
@@ -197,6 +209,12 @@ extension HubReading {
 
 /// A transaction that writes, and sees what it wrote.
 package protocol HubWriting: HubReading {
+    /// The number of the run that the transaction belongs to: random, and never 0.
+    ///
+    /// During a run one program writes, and nobody can put the data back to an older state. If a commit of a run is
+    /// there, so are all commits of the run before it.
+    var run: UInt64 { get throws }
+
     /// Sets the value of a key.
     func put(_ key: HubKey, _ value: [UInt8]) throws
 

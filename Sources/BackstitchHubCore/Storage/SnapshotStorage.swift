@@ -12,6 +12,8 @@ package protocol SnapshotStorage: HubStorage {
 extension SnapshotStorage {
     package var isCalm: Bool { readers.isCalm }
 
+    package func refuseLate() { readers.refuseLate() }
+
     package func read<R: Sendable>(
         _ lane: WorkPool.Lane, _ work: RequestWork,
         _ body: @escaping @Sendable (any HubReading) throws -> R
@@ -22,12 +24,13 @@ extension SnapshotStorage {
     package func submitRead<R: Sendable>(
         _ lane: WorkPool.Lane, _ work: RequestWork,
         _ body: @escaping @Sendable (any HubReading) throws -> R,
-        answer: @escaping @Sendable (Result<R, any Error>) -> Void
+        answer: @escaping @Sendable (Result<R, any Error>) -> WorkPool.Answer
     ) {
         readers.submit(lane, work) { [self] in
+            // What answers a read counts what it makes, and compresses it.
             answer(Result { try snapshot(work, body) })
         } refuse: {
-            answer(.failure(WorkGivenUp()))
+            answer(.failure(WorkGivenUp()))()
         }
     }
 }

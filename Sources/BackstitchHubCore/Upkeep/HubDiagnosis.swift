@@ -160,6 +160,7 @@ private struct DiagnosedPart {
         case .webToken: _ = try WebTokenRow(stored: bytes)
         case .serverKey: _ = try ServerKeyRow(stored: bytes)
         case .database: _ = try DatabaseRow(stored: bytes)
+        case .history: _ = try FeedHistory(stored: bytes)
         case .zone: _ = try ZoneRow(stored: bytes)
         case .subscription: _ = try SubscriptionRow(stored: bytes)
         case .pushToken: _ = try PushTokenRow(stored: bytes)

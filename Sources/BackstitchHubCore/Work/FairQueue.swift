@@ -2,8 +2,12 @@
 ///
 /// A client that asked for little is served before one that asked for much, however many jobs the
 /// other has: start-time fair queueing (Goyal, Vin, Cheng 1996). The cost of a job is told after it.
+/// Among clients whose turns come at the same time, the one that has had less is first.
 ///
-/// Invariant: the heap has each client with waiting jobs once, with the start of its next job.
+/// Anybody can come from many addresses, each of which has had nothing. So clients that are signed in
+/// have every second turn at least while they wait.
+///
+/// Invariant: the heaps together have each client with waiting jobs once, with the start of its next job.
 package struct FairQueue<Job> {
     private struct Client {
         var jobs: [Job] = []
@@ -13,25 +17,23 @@ package struct FairQueue<Job> {
         var finish = 0
         /// How many of its jobs run.
         var running = 0
+        /// Whether the client has no session.
+        var isAnonymous = false
 
         var waiting: Int { jobs.count - first }
-    }
-
-    private struct Entry {
-        var start: Int
-        var arrival: Int
-        var name: String
-
-        func isBefore(_ other: Entry) -> Bool {
-            (start, arrival) < (other.start, other.arrival)
-        }
     }
 
     /// The most clients that are remembered of whom nothing waits or runs.
     private static var servedMax: Int { 512 }
 
     private var clients: [String: Client] = [:]
-    private var heap: [Entry] = []
+    /// Those that are signed in.
+    private var users = TurnHeap()
+    private var strangers = TurnHeap()
+    private var userSizes = WaitingSizes()
+    private var strangerSizes = WaitingSizes()
+    /// Whether a stranger had the last turn.
+    private var hadStranger = false
     private var arrivals = 0
     /// The start of the job that was taken last.
     private var time = 0
@@ -51,11 +53,14 @@ package struct FairQueue<Job> {
 
     /// Adds a job behind the client's others.
     ///
+    /// - Parameter isAnonymous: Whether the client has no session; the same for all jobs of a client.
     /// - Complexity: O(log *n*) in the clients that wait.
-    package mutating func add(_ job: Job, of name: String) {
+    package mutating func add(_ job: Job, of name: String, isAnonymous: Bool = false) {
         var client = clients.removeValue(forKey: name) ?? Client()
+        if client.waiting == 0 { client.isAnonymous = isAnonymous }
         client.jobs.append(job)
-        if client.waiting == 1 { push(name, start: max(time, client.finish)) }
+        noteSize(of: client, before: client.waiting - 1)
+        if client.waiting == 1 { push(name, client, start: max(time, client.finish)) }
         clients[name] = client
         count += 1
     }
@@ -64,7 +69,7 @@ package struct FairQueue<Job> {
     ///
     /// - Complexity: O(log *n*) in the clients that wait.
     package mutating func next() -> (client: String, job: Job)? {
-        guard let entry = pop(), var client = clients.removeValue(forKey: entry.name) else {
+        guard let entry = takeTurn(), var client = clients.removeValue(forKey: entry.name) else {
             return nil
         }
         time = max(time, entry.start)
@@ -77,11 +82,12 @@ package struct FairQueue<Job> {
             client.jobs.removeFirst(client.first)
             client.first = 0
         }
+        noteSize(of: client, before: client.waiting + 1)
         client.running += 1
         running += 1
         // Until the cost is known: so that the next job of the same client comes behind others.
         client.finish = max(time, client.finish) + 1
-        if client.waiting > 0 { push(entry.name, start: client.finish) }
+        if client.waiting > 0 { push(entry.name, client, start: client.finish) }
         clients[entry.name] = client
         count -= 1
         return (entry.name, job)
@@ -97,50 +103,168 @@ package struct FairQueue<Job> {
         clients[name] = client
         // If nobody waits, nobody is ahead of anybody.
         if count == 0, running == 0 { clients = [:] }
-        if clients.count > 2 * (heap.count + running) + Self.servedMax {
+        if clients.count > 2 * (users.count + strangers.count + running) + Self.servedMax {
             clients = clients.filter { $0.value.waiting > 0 || $0.value.running > 0 }
         }
     }
 
-    /// Takes all jobs.
-    package mutating func removeAll() -> [Job] {
-        let jobs = clients.values.flatMap { $0.jobs[$0.first...] }
-        clients = clients.filter { $0.value.running > 0 }.mapValues { client in
-            var client = client
-            (client.jobs, client.first) = ([], 0)
-            return client
+    /// Removes the jobs for which a closure is true, in any turn, and charges no client for them.
+    ///
+    /// - Complexity: O(*n*) in the jobs that wait.
+    package mutating func removeAll(where isGone: (Job) -> Bool) -> [Job] {
+        guard count > 0 else { return [] }
+        var gone: [Job] = []
+        var emptied: Set<String> = []
+        for name in clients.filter({ $0.value.waiting > 0 }).keys {
+            guard var client = clients.removeValue(forKey: name) else { continue }
+            let jobs = client.jobs[client.first...]
+            let staying = jobs.filter { !isGone($0) }
+            if staying.count < jobs.count {
+                gone += jobs.filter(isGone)
+                (client.jobs, client.first) = (staying, 0)
+                noteSize(of: client, before: jobs.count)
+                if staying.isEmpty { emptied.insert(name) }
+            }
+            clients[name] = client
         }
-        heap = []
-        count = 0
-        return jobs
+        guard !gone.isEmpty else { return [] }
+        count -= gone.count
+        users.removeAll { emptied.contains($0.name) }
+        strangers.removeAll { emptied.contains($0.name) }
+        if count == 0, running == 0 { clients = [:] }
+        return gone
     }
 
-    // MARK: The heap
+    /// Takes all jobs.
+    package mutating func removeAll() -> [Job] { removeAll { _ in true } }
 
-    private mutating func push(_ name: String, start: Int) {
+    // MARK: Room
+
+    /// The most jobs that wait of a client which gives up places for another one.
+    ///
+    /// - Parameter isAnonymous: Whether the other one has no session.
+    func mostWaiting(for isAnonymous: Bool) -> Int {
+        isAnonymous ? strangerSizes.largest : max(strangerSizes.largest, userSizes.largest)
+    }
+
+    /// Takes the last job of the client of whom most wait, so that another one can have its place.
+    ///
+    /// Strangers take no places of clients that are signed in.
+    ///
+    /// - Parameters:
+    ///   - count: How many jobs of the other one wait.
+    ///   - isAnonymous: Whether the other one has no session.
+    /// - Returns: nil if it would have more places afterwards than the one that gave one up.
+    /// - Complexity: O(*n*) in the clients if there is a place, else O(1).
+    mutating func makeRoom(besides count: Int, isAnonymous: Bool) -> Job? {
+        let most = mostWaiting(for: isAnonymous)
+        let isOfStranger = strangerSizes.largest == most
+        guard most > count + 1,
+            let name = clients.first(where: {
+                $0.value.waiting == most && $0.value.isAnonymous == isOfStranger
+            })?.key,
+            var client = clients.removeValue(forKey: name)
+        else { return nil }
+        let job = client.jobs.removeLast()
+        noteSize(of: client, before: most)
+        clients[name] = client
+        self.count -= 1
+        return job
+    }
+
+    private mutating func noteSize(of client: Client, before: Int) {
+        if client.isAnonymous {
+            strangerSizes.change(from: before, to: client.waiting)
+        } else {
+            userSizes.change(from: before, to: client.waiting)
+        }
+    }
+
+    // MARK: Turns
+
+    private mutating func push(_ name: String, _ client: Client, start: Int) {
         arrivals += 1
-        heap.append(Entry(start: start, arrival: arrivals, name: name))
-        var index = heap.count - 1
-        while index > 0, heap[index].isBefore(heap[(index - 1) / 2]) {
-            heap.swapAt(index, (index - 1) / 2)
+        let entry = TurnHeap.Entry(
+            start: start, had: client.finish, arrival: arrivals, name: name)
+        if client.isAnonymous { strangers.push(entry) } else { users.push(entry) }
+    }
+
+    /// The client whose turn it is.
+    private mutating func takeTurn() -> TurnHeap.Entry? {
+        if let stranger = strangers.first,
+            users.first.map({ !hadStranger && stranger.isBefore($0) }) ?? true
+        {
+            hadStranger = true
+            return strangers.pop()
+        }
+        hadStranger = false
+        return users.pop()
+    }
+}
+
+/// How many clients have how many jobs that wait.
+private struct WaitingSizes {
+    /// The number of clients of which one job waits, then of which two wait, and so on. The last one is not 0.
+    private var clients: [Int] = []
+
+    /// The most jobs of a client.
+    var largest: Int { clients.count }
+
+    mutating func change(from before: Int, to now: Int) {
+        if before > 0 { clients[before - 1] -= 1 }
+        while clients.count < now { clients.append(0) }
+        if now > 0 { clients[now - 1] += 1 }
+        while clients.last == 0 { clients.removeLast() }
+    }
+}
+
+/// Clients that wait, of which the one whose turn comes first is taken first.
+private struct TurnHeap {
+    struct Entry {
+        var start: Int
+        /// What the client has had before.
+        var had: Int
+        var arrival: Int
+        var name: String
+
+        func isBefore(_ other: Entry) -> Bool {
+            (start, had, arrival) < (other.start, other.had, other.arrival)
+        }
+    }
+
+    private var entries: [Entry] = []
+
+    var count: Int { entries.count }
+    var first: Entry? { entries.first }
+
+    mutating func push(_ entry: Entry) {
+        entries.append(entry)
+        var index = entries.count - 1
+        while index > 0, entries[index].isBefore(entries[(index - 1) / 2]) {
+            entries.swapAt(index, (index - 1) / 2)
             index = (index - 1) / 2
         }
     }
 
-    private mutating func pop() -> Entry? {
-        guard let first = heap.first else { return nil }
-        let last = heap.removeLast()
-        guard !heap.isEmpty else { return first }
-        heap[0] = last
+    mutating func pop() -> Entry? {
+        guard let first = entries.first else { return nil }
+        let last = entries.removeLast()
+        guard !entries.isEmpty else { return first }
+        entries[0] = last
         var index = 0
         while true {
             var least = index
-            for child in [2 * index + 1, 2 * index + 2] where child < heap.count {
-                if heap[child].isBefore(heap[least]) { least = child }
+            for child in [2 * index + 1, 2 * index + 2] where child < entries.count {
+                if entries[child].isBefore(entries[least]) { least = child }
             }
             if least == index { return first }
-            heap.swapAt(index, least)
+            entries.swapAt(index, least)
             index = least
         }
+    }
+
+    mutating func removeAll(where isGone: (Entry) -> Bool) {
+        // Entries that are in order are a heap.
+        entries = entries.filter { !isGone($0) }.sorted { $0.isBefore($1) }
     }
 }

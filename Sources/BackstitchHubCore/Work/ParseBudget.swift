@@ -59,7 +59,7 @@ package final class ParseBudget: Sendable {
             let waiter = Waiter(bytes: bytes, continuation: continuation)
             let admitted = state.withLock { state -> [Waiter]? in
                 guard !state.isRefusing else { return nil }
-                state.waiting.add(waiter, of: work.client)
+                state.waiting.add(waiter, of: work.client, isAnonymous: work.isAnonymous)
                 return state.admit()
             }
             guard let admitted else { return continuation.resume(returning: false) }

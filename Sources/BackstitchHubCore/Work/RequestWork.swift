@@ -12,7 +12,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         package var records = 0
         /// Keys that were looked up or passed by.
         package var keysRead = 0
-        /// The bytes of values that were looked at.
+        /// The bytes of values that were looked at, and of bodies.
         package var bytesRead = 0
         /// Comparisons of values: a filter with a value, two places in an order, two links.
         package var comparisons = 0
@@ -22,11 +22,18 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         package var bytesWritten = 0
         /// The bytes of replies and notifications that were made.
         package var bytesMade = 0
+        /// Waits for a disk, or for a bucket.
+        package var fileWaits = 0
+        /// The bytes of files that were written or fetched.
+        package var fileBytes = 0
+        /// Passwords that were hashed.
+        package var passwords = 0
 
         /// One number for all of it, by which clients get their turns: about a microsecond each.
         package var cost: Int {
             keysRead + comparisons / 4 + 4 * keysWritten
-                + (bytesRead + bytesWritten + bytesMade) / 256
+                + (bytesRead + bytesWritten + bytesMade + fileBytes) / 256
+                + 1_000 * fileWaits + 100_000 * passwords
         }
     }
 
@@ -35,6 +42,8 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
 
     /// Who asks: whose turn it is depends on it.
     package let client: String
+    /// Whether the client has no session.
+    package let isAnonymous: Bool
     package private(set) var meter = Meter()
     private let clock: @Sendable () -> Int64
     private let ending = Atomic(Ending.none)
@@ -54,13 +63,13 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     var expiries = 0
     private var isWriting = false
 
-    package init(client: String = "", clock: @escaping @Sendable () -> Int64 = { 0 }) {
-        self.client = client
+    package init(
+        client: String = "", isAnonymous: Bool = false,
+        clock: @escaping @Sendable () -> Int64 = { 0 }
+    ) {
+        (self.client, self.isAnonymous) = (client, isAnonymous)
         self.clock = clock
     }
-
-    /// Milliseconds of the steady clock.
-    var now: Int64 { clock() }
 
     /// Has the work end a number of milliseconds from now.
     func limit(milliseconds: Int) { deadline = clock() + Int64(milliseconds) }
@@ -83,16 +92,18 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     /// Has the work end at its next step, because the hub ends.
     package func giveUp() { ending.store(.givenUp, ordering: .relaxed) }
 
+    /// Whether the work has to end: its time is over, or nobody waits for the answer.
+    package var hasToEnd: Bool {
+        let ending = ending.load(ordering: .relaxed)
+        return ending == .givenUp || ending == .left && !isWriting
+            || deadline < .max && clock() >= deadline
+    }
+
     /// Ends the work if it has to.
     ///
     /// - Throws: ``WorkGivenUp``.
     package func check() throws {
-        let ending = ending.load(ordering: .relaxed)
-        if ending == .givenUp || ending == .left && !isWriting
-            || deadline < .max && clock() >= deadline
-        {
-            throw WorkGivenUp()
-        }
+        if hasToEnd { throw WorkGivenUp() }
     }
 
     // MARK: Counting
@@ -110,6 +121,18 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     func countComparisons(_ count: Int = 1) { meter.comparisons += count }
 
     func countMade(bytes: Int) { meter.bytesMade += bytes }
+
+    /// Counts a body that is parsed.
+    func countBody(bytes: Int) { meter.bytesRead += bytes }
+
+    /// Counts a wait for a disk or a bucket, and the bytes that are written to it or fetched.
+    func countFile(bytes: Int) {
+        meter.fileWaits += 1
+        meter.fileBytes += bytes
+    }
+
+    /// Counts a password that is hashed.
+    func countPassword() { meter.passwords += 1 }
 
     package func countWrite(bytes: Int = 0) {
         meter.keysWritten += 1

@@ -4,7 +4,8 @@ import Threading
 /// which everything else runs.
 ///
 /// Jobs that look through records one by one have only a part of the threads, so that what is bounded
-/// by a page does not wait for them. Clients get their turns by what they cost (``FairQueue``).
+/// by a page does not wait for them. Clients get their turns by what they cost (``FairQueue``). So each
+/// job counts in its work what it costs.
 package final class WorkPool: @unchecked Sendable {  // All state is protected by the monitor.
     /// How long a job may take.
     package enum Lane: Sendable {
@@ -14,13 +15,16 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         case scan
     }
 
+    /// Tells whoever waits for a job what came of it. Others may work at the request from then on.
+    package typealias Answer = @Sendable () -> Void
+
     private struct Job: Sendable {
         var work: RequestWork
-        /// In milliseconds of the steady clock.
+        /// In milliseconds of the pool's clock.
         var since: Int64
-        var run: @Sendable () -> Void
-        /// Called in place of `run` where it came too late.
-        var refuse: @Sendable () -> Void
+        var run: @Sendable () -> Answer
+        /// Called in place of `run` where its turn did not come in time.
+        var refuse: Answer
     }
 
     private struct State {
@@ -29,44 +33,81 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         var threads = 0
         var idle = 0
         var scanning = 0
+        var uncounted = 0
         var isStopped = false
+
+        /// As ``FairQueue/makeRoom(besides:isAnonymous:)``.
+        mutating func makeRoom(besides count: Int, isAnonymous: Bool) -> Job? {
+            scans.mostWaiting(for: isAnonymous) > pages.mostWaiting(for: isAnonymous)
+                ? scans.makeRoom(besides: count, isAnonymous: isAnonymous)
+                : pages.makeRoom(besides: count, isAnonymous: isAnonymous)
+        }
     }
 
     private let threadsMax: Int
     private let scansMax: Int
-    private let limits: HubLimits
+    private let waitingMax: Int
+    private let waitingPerClientMax: Int
+    private let waitMilliseconds: Int64
     private let machine: HubMachine
+    /// Milliseconds of the steady clock.
+    private let clock: @Sendable () -> Int64
     private let monitor = Monitor()
     private var state = State()
     /// Does what may start threads, and is not nicer than others.
     private let errands = SerialThread(checkWaiting: {})
 
-    package init(_ limits: HubLimits, _ machine: HubMachine = HubMachine()) {
-        (self.limits, self.machine) = (limits, machine)
-        threadsMax = max(2, limits.readThreads)
+    /// - Parameters:
+    ///   - threads: How many there are at most; as many as read unless given.
+    ///   - waiting: How many jobs wait at most, a quarter of them of one client; as many as reads, with their
+    ///     bound for each client, unless given.
+    ///   - clock: Milliseconds of the steady clock, by which jobs wait too long; never unless given.
+    package init(
+        _ limits: HubLimits, _ machine: HubMachine = HubMachine(), threads: Int? = nil,
+        waiting: Int? = nil, clock: @escaping @Sendable () -> Int64 = { 0 }
+    ) {
+        (self.machine, self.clock) = (machine, clock)
+        threadsMax = threads ?? max(2, limits.readThreads)
         scansMax = max(1, threadsMax / 2)
+        waitingMax = waiting ?? limits.waitingReads
+        waitingPerClientMax = waiting.map { max(1, $0 / 4) } ?? limits.waitingReadsPerClient
+        waitMilliseconds = Int64(limits.waitMilliseconds)
+    }
+
+    /// The threads that read for a hub.
+    package convenience init(_ configuration: HubConfiguration, _ machine: HubMachine) {
+        self.init(
+            configuration.limits, machine, clock: configuration.clock.steadyMilliseconds)
     }
 
     /// Has a thread run a job.
     ///
-    /// - Parameter refuse: Called in place of it, on any thread, if too many jobs wait or the job
-    ///   waited too long.
+    /// - Parameters:
+    ///   - run: Does the work, which has to count what it costs. What it returns is called on the same
+    ///     thread when the client was charged.
+    ///   - refuse: Called in place of it, on any thread, if too many jobs wait or the job waited too long; also if
+    ///     it was the last of many jobs of its client, and one of another client took its place.
     package func submit(
-        _ lane: Lane, _ work: RequestWork, _ run: @escaping @Sendable () -> Void,
-        refuse: @escaping @Sendable () -> Void
+        _ lane: Lane, _ work: RequestWork, _ run: @escaping @Sendable () -> Answer,
+        refuse: @escaping Answer
     ) {
-        let job = Job(work: work, since: work.now, run: run, refuse: refuse)
+        let job = Job(work: work, since: clock(), run: run, refuse: refuse)
         monitor.enter()
-        let waiting = state.pages.count + state.scans.count
         let ofClient =
             state.pages.waitingCount(of: work.client) + state.scans.waitingCount(of: work.client)
-        let isFull =
-            state.isStopped || waiting >= limits.waitingReads
-            || ofClient >= limits.waitingReadsPerClient
-        if !isFull {
+        // Strangers can't take all places.
+        let places = work.isAnonymous ? waitingMax : waitingMax + waitingMax / 4
+        let isFull = state.pages.count + state.scans.count >= places
+        let mayWait = !state.isStopped && ofClient < waitingPerClientMax
+        // Few clients don't hold many places while others have none.
+        let displaced =
+            mayWait && isFull
+            ? state.makeRoom(besides: ofClient, isAnonymous: work.isAnonymous) : nil
+        let isTaken = mayWait && (!isFull || displaced != nil)
+        if isTaken {
             switch lane {
-            case .page: state.pages.add(job, of: work.client)
-            case .scan: state.scans.add(job, of: work.client)
+            case .page: state.pages.add(job, of: work.client, isAnonymous: work.isAnonymous)
+            case .scan: state.scans.add(job, of: work.client, isAnonymous: work.isAnonymous)
             }
             if state.idle > 0 {
                 monitor.signal()
@@ -78,7 +119,8 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
             }
         }
         monitor.leave()
-        if isFull { refuse() }
+        if !isTaken { refuse() }
+        displaced?.refuse()
     }
 
     /// Whether no job waits.
@@ -87,6 +129,23 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         defer { monitor.leave() }
         return state.pages.isEmpty && state.scans.isEmpty && !state.isStopped
     }
+
+    /// How many jobs wait.
+    package var waitingCount: Int { monitor.inside { state.pages.count + state.scans.count } }
+
+    /// How many jobs of clients ran that counted no cost: their clients had a thread for nothing.
+    var uncountedCount: Int { monitor.inside { state.uncounted } }
+
+    /// Refuses the jobs that have waited too long, whether or not a thread gets free. Call it now and then.
+    package func refuseLate() {
+        let now = clock()
+        let late = monitor.inside {
+            state.pages.removeAll { isLate($0, now) } + state.scans.removeAll { isLate($0, now) }
+        }
+        for job in late { job.refuse() }
+    }
+
+    private func isLate(_ job: Job, _ now: Int64) -> Bool { now > job.since + waitMilliseconds }
 
     /// Runs a closure on a thread of the pool.
     ///
@@ -97,7 +156,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         try await withCheckedThrowingContinuation { continuation in
             submit(lane, work) { [self] in
                 let result = Result { try body() }
-                handOver { continuation.resume(with: result) }
+                return { [self] in handOver { continuation.resume(with: result) } }
             } refuse: { [self] in
                 handOver { continuation.resume(throwing: WorkGivenUp()) }
             }
@@ -139,13 +198,11 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
             }
             monitor.leave()
             let cost = job.work.meter.cost
-            if job.work.now > job.since + Int64(limits.waitMilliseconds) {
-                job.refuse()
-            } else {
-                job.run()
-            }
+            let isLate = isLate(job, clock())
+            let answer = isLate ? job.refuse : job.run()
             let spent = job.work.meter.cost - cost
             monitor.enter()
+            if spent == 0, !isLate, !client.isEmpty { state.uncounted += 1 }
             switch lane {
             case .page: state.pages.charge(spent, to: client)
             case .scan:
@@ -154,6 +211,9 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
                 // A thread that found all places for scans taken may take the next one.
                 if !state.scans.isEmpty, state.idle > 0 { monitor.signal() }
             }
+            monitor.leave()
+            answer()
+            monitor.enter()
         }
         state.threads -= 1
         monitor.leave()

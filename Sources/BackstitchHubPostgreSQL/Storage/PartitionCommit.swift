@@ -9,15 +9,21 @@ final class PartitionCommit {
     static let begin = Statement("begin", sql: "BEGIN ISOLATION LEVEL READ COMMITTED")
     static let commit = Statement("commit", sql: "COMMIT")
     static let rollback = Statement("rollback", sql: "ROLLBACK")
-    /// Locks the rows of partitions one after another, counts the commit and leaves its mark.
+    /// Locks the rows of partitions one after another, counts the commit and leaves its mark. It tells when the
+    /// server was started, and which table of which database has the rows: who puts the data back to an older
+    /// state starts a server, makes the tables anew, or takes a copy of the database, where tables keep their
+    /// numbers.
     static let lock = Statement(
         "lock", .numbers, .number,
         sql: """
-            INSERT INTO backstitch_partitions AS a (p, seq, marks)
+            INSERT INTO backstitch_partitions AS a (p, seq, \(HubSchema.marks))
             SELECT n.p, 1, ARRAY[$2] FROM unnest($1) AS n (p)
             ON CONFLICT (p) DO UPDATE
-            SET seq = a.seq + 1, marks = (ARRAY[$2] || a.marks)[1:\(HubSchema.marksMax)]
-            RETURNING seq
+            SET seq = a.seq + 1,
+                \(HubSchema.marks) = (ARRAY[$2] || a.\(HubSchema.marks))[1:\(HubSchema.marksMax)]
+            RETURNING seq, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+                a.tableoid::bigint,
+                (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
             """)
     /// Removes entries, changes entries that are there, and adds some that are not: what is known of them
     /// spares the server a look, a lock and a part of its log for each.
@@ -50,6 +56,18 @@ final class PartitionCommit {
     private(set) var failure: (any Error)?
     /// The number of this commit in each of the partitions; empty before they are locked.
     private(set) var numbers: [Int64] = []
+    /// Where the data is; nil before the partitions are locked, and if there are none.
+    private(set) var place: DataPlace?
+
+    /// By what data is known that was not put back to an older state.
+    struct DataPlace: Hashable, Sendable {
+        /// When the server was started, in microseconds since 1970.
+        var serverStart: Int64
+        /// The table that has the rows of the partitions.
+        var table: Int64
+        /// The database of the table.
+        var database: Int64
+    }
 
     /// - Parameter mark: By what the commit is known again, should its answer be lost.
     init(_ connection: Connection, _ partitions: Partitions, mark: Int64) {
@@ -68,7 +86,14 @@ final class PartitionCommit {
     func find(_ queries: [KeyQuery]) throws -> BufferedTransaction.Fetched {
         do {
             let (rows, fetched) = try EntryQuery.find(queries, after: opening, connection)
-            if !hasBegun { numbers = try (0..<rows[1].count).map { try rows[1].number($0, 0) } }
+            if !hasBegun {
+                numbers = try (0..<rows[1].count).map { try rows[1].number($0, 0) }
+                if rows[1].count > 0 {
+                    place = DataPlace(
+                        serverStart: try rows[1].number(0, 1), table: try rows[1].number(0, 2),
+                        database: try rows[1].number(0, 3))
+                }
+            }
             hasBegun = true
             return fetched
         } catch {

@@ -23,7 +23,9 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
 
     private let pool: ConnectionPool
     package let readers: WorkPool
-    private let secret: @Sendable (_ count: Int) -> [UInt8]
+    private let clock: HubClock
+    /// The run that goes on, and where the data was when it began.
+    private let currentRun = Locked<(place: PartitionCommit.DataPlace?, number: UInt64)?>(nil)
     private let lanes = Locked<WriteLanes?>(nil)
     private let waker: Waker
     private let counts = Locked((misses: 0, roundTrips: 0))
@@ -33,8 +35,8 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
     /// - Throws: A failure that says what to do if the database has no tables of a hub, or others.
     package init(_ address: PostgreSQLAddress, clock: HubClock, limits: HubLimits) throws {
         pool = ConnectionPool(address, steadyMilliseconds: clock.steadyMilliseconds)
-        readers = WorkPool(limits)
-        secret = clock.secret
+        readers = WorkPool(limits, clock: clock.steadyMilliseconds)
+        self.clock = clock
         let connection = try pool.connect()
         let identity = try HubSchema.check(connection, address)
         pool.giveBack(connection)
@@ -82,6 +84,11 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
             counts.misses += transaction.misses.count
             counts.roundTrips += roundTrips
         }
+    }
+
+    package func refuseLate() {
+        readers.refuseLate()
+        for write in lanes.withLock({ $0 })?.takeLate() ?? [] { write.finish(WorkGivenUp()) }
     }
 
     package func refuseWork() {
@@ -203,16 +210,30 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         monitor.inside { _ = monitor.wait(milliseconds: milliseconds) }
     }
 
+    /// The run of a commit: another one begins where the server, or its tables, may be others than before.
+    private func run(at place: PartitionCommit.DataPlace?) -> UInt64 {
+        currentRun.withLock { run in
+            if let run, run.place == place { return run.number }
+            let number = clock.newRun()
+            run = (place, number)
+            return number
+        }
+    }
+
     private func attempt(_ writes: inout CommitAttempt<WriteLanes.LaneQueue>) throws {
         var jobs: [(place: Int, job: any QueuedWrite)] = []
         while let next = writes.next() { jobs.append(next) }
         let partitions = Partitions(jobs.flatMap(\.job.partitions.ascending))
         let connection = try pool.take()
         let before = connection.roundTrips
-        let mark = Self.number(secret(8))
+        let mark = Self.number(clock.secret(8))
         let commit = PartitionCommit(connection, partitions, mark: mark)
         let transaction = BufferedTransaction(
-            RequestWork(), writingTo: partitions, fetch: commit.find)
+            RequestWork(), writingTo: partitions, fetch: commit.find
+        ) { [self] in
+            try commit.lock()
+            return run(at: commit.place)
+        }
         defer { note(transaction, roundTrips: connection.roundTrips - before) }
         transaction.expect { jobs.flatMap { $0.job.expected } }
         if let failure = commit.failure { throw failure }

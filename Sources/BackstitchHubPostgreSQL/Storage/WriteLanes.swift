@@ -56,7 +56,10 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
             guard !isStopped else { return false }
             let name = Name(write.partitions, threadsMax)
             let lane = lanes[name] ?? GroupCommit(LaneQueue())
-            lane.withQueue { $0.waiting.add(write, of: write.work.client) }
+            lane.withQueue {
+                $0.waiting.add(
+                    write, of: write.work.client, isAnonymous: write.work.isAnonymous)
+            }
             if lanes.updateValue(lane, forKey: name) == nil {
                 ready.append(name)
                 if idle > 0 {
@@ -103,6 +106,15 @@ final class WriteLanes: @unchecked Sendable {  // All state is protected by the 
         threads -= 1
         monitor.broadcast()
         monitor.leave()
+    }
+
+    /// Takes the writes that waited too long.
+    func takeLate() -> [any QueuedWrite] {
+        monitor.inside {
+            lanes.values.flatMap { lane in
+                lane.withQueue { queue in queue.waiting.removeAll { $0.work.hasToEnd } }
+            }
+        }
     }
 
     /// Takes no more writes, and returns those that wait.

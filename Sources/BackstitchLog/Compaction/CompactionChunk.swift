@@ -47,6 +47,8 @@ struct CompactionChunk: ~Copyable {
     private var folder = RowFolder()
     private let run: CompactionRun
     private let reader: TableReader
+    private var maySync = true
+    private var outboxFloor: UInt64 = 0
 
     /// Folds the next operations of a run, as many as the budget allows and at least one.
     init(_ reader: TableReader, _ run: CompactionRun, budget: CompactionBudget) throws {
@@ -54,6 +56,8 @@ struct CompactionChunk: ~Copyable {
         self.run = run
         let (first, last) = (run.next, run.horizon)
         end = last
+        let bounds = LogBounds(reader)
+        (maySync, outboxFloor) = (try bounds.maySync, try bounds.outboxFloor)
         try reader.access.withCursor(in: reader.databases.log) { cursor in
             var isThere = try unsafe TableKey.withSequence(first) {
                 try unsafe cursor.seek(atOrAfter: $0)
@@ -94,7 +98,10 @@ struct CompactionChunk: ~Copyable {
             record.firstKept = 0
         } else {
             let row = try reader.row(place.entity, place.key)
-            if let row, row.isDirty { record.synced = row.syncedSequence }
+            // A record that no service ever had is pushed as a whole, if it ever is.
+            if let row, row.isDirty, maySync || row.hasChangeTag {
+                record.synced = row.syncedSequence
+            }
             if operation.previous > 0 { try begin(&record, at: operation.previous) }
         }
         positions[place] = records.count
@@ -117,7 +124,7 @@ struct CompactionChunk: ~Copyable {
         }
     }
 
-    /// Whether an operation stays as it is: from the first that is not synced on, all of a record's
+    /// Whether an operation stays as it is: from the first that sync may need on, all of a record's
     /// do, wherever chunks begin and end.
     private mutating func keeps(
         _ operation: OperationView, ofRecordAt position: Int
@@ -126,6 +133,13 @@ struct CompactionChunk: ~Copyable {
             if first == 0, operation.kind != .baseline {
                 records[position].firstKept = operation.sequence
             }
+            return true
+        }
+        // The outbox's floor must not rise over what was made pending again; these say that it was.
+        if maySync, operation.sequence > outboxFloor,
+            operation.kind == .release || operation.kind == .forget
+        {
+            records[position].firstKept = operation.sequence
             return true
         }
         // A baseline takes in what the service says of it, whether it is synced or not.

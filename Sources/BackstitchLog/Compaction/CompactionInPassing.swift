@@ -25,7 +25,7 @@ package struct CompactionInPassing: Sendable {
         guard left > 0 else { return }
         var run = self.run
         if run == nil {
-            run = try newRun(log.reader, policy, milliseconds, limit: limit(log.reader))
+            run = try newRun(log, policy, milliseconds, limit: limit(log.reader))
         }
         guard var run else { return }
         var compactor = Compactor(log, willReplace: willReplace)
@@ -42,14 +42,15 @@ package struct CompactionInPassing: Sendable {
     }
 
     private mutating func newRun(
-        _ reader: TableReader, _ policy: RetentionPolicy, _ milliseconds: Int64, limit: UInt64
+        _ log: LogWriter, _ policy: RetentionPolicy, _ milliseconds: Int64, limit: UInt64
     ) throws -> CompactionRun? {
-        let bounds = try LogBounds(reader).compaction
+        let logBounds = LogBounds(log.reader)
+        let bounds = try logBounds.compaction
         var extent = CompactionPace.Extent(
-            operations: try reader.access.count(of: reader.databases.log),
-            compactedThrough: bounds.through, limit: min(limit, try LogBounds(reader).limit))
+            operations: try log.access.count(of: log.databases.log),
+            compactedThrough: bounds.through, limit: min(limit, try logBounds.limit(log.tally)))
         guard pace.isDue(extent, at: milliseconds) else { return nil }
-        extent.limit = min(limit, try LogBounds(reader).horizon(policy, at: milliseconds))
+        extent.limit = min(limit, try logBounds.horizon(policy, at: milliseconds, tally: log.tally))
         guard pace.isDue(extent, at: milliseconds) else {
             pace.rest(at: milliseconds)
             return nil

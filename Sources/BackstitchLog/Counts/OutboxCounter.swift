@@ -10,12 +10,15 @@ package struct OutboxCounter {
     }
 
     /// The stored tally, complete or not; one that is still to be made if there is none, or if
-    /// a program has written that does not keep it up.
+    /// a program has written that does not keep it up, or that counts as the store did before it was
+    /// opened with another ``LogBounds/maySync``.
     package func counting(at head: UInt64) throws -> OutboxCounting {
+        let countsRecords = try !LogBounds(reader).maySync
         guard
             let counting = try reader.meta.value(MetaName.outboxCounts)
-                .flatMap(OutboxCounting.init), counting.sequence == head
-        else { return .begun(at: head) }
+                .flatMap(OutboxCounting.init), counting.sequence == head,
+            counting.countsRecords == countsRecords
+        else { return .begun(at: head, countsRecords: countsRecords) }
         return counting
     }
 
@@ -55,7 +58,7 @@ package struct OutboxCounter {
                 // The last one that was counted.
                 if unsafe key.holdsSameBytes(as: position) { return true }
                 if let end, unsafe key.order(end) > 0 { return false }
-                unsafe work += try count(key, value, &found.tally)
+                unsafe work += try count(key, value, &found)
                 guard work >= budget else { return true }
                 found.position = unsafe Array(key)
                 return false
@@ -73,20 +76,21 @@ package struct OutboxCounter {
     ///
     /// - Returns: how many entries and operations it looked at.
     private func count(
-        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ tally: inout OutboxTally
+        _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+        _ counting: inout OutboxCounting
     ) throws -> Int {
         guard unsafe key.first == TableKey.rows else {
-            tally.conflicts += 1
+            counting.tally.conflicts += 1
             return 1
         }
         guard key.count >= TableKey.rowPrefixByteCount, let row = unsafe RowView(value),
             unsafe row.isIntact(at: key)
         else { throw StoreError.damagedRow }
         let entity = unsafe TableKey.entity(of: key)
-        tally.add(1, rowWith: row.flags, of: entity)
+        counting.tally.add(1, rowWith: row.flags, of: entity)
         guard row.isDirty else { return 1 }
-        let operations = try reader.history(of: row).unsyncedCount
-        tally.add(
+        let operations = try counting.countsRecords ? 1 : reader.history(of: row).unsyncedCount
+        counting.tally.add(
             records: 1, operations: operations, isParked: row.flags.contains(.isParked),
             of: entity)
         return 1 + operations

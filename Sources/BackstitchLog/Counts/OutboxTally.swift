@@ -23,6 +23,16 @@ package struct OutboxTally: Equatable, Sendable {
         set { entities[entity] = newValue == Counts() ? nil : newValue }
     }
 
+    /// The records with operations that wait and are not parked, and these operations.
+    package var pending: (records: Int, operations: Int) {
+        var (records, operations) = (0, 0)
+        for counts in entities.values {
+            records += counts.pendingRecords
+            operations += counts.pendingOperations
+        }
+        return (records, operations)
+    }
+
     /// Adds unsynced records with operations, or takes them away.
     package mutating func add(
         records: Int, operations: Int, isParked: Bool, of entity: EntityNumber
@@ -61,17 +71,24 @@ package struct OutboxCounting: Equatable, Sendable {
     package var sequence: UInt64
     /// The key of the tables up to which rows and journal entries are counted; nil for all.
     package var position: [UInt8]?
+    /// Whether the operations of a record count as one: in a store that never syncs, where a compaction
+    /// puts one in the place of all.
+    package var countsRecords: Bool
 
-    package init(sequence: UInt64, position: [UInt8]?) {
+    package init(sequence: UInt64, position: [UInt8]?, countsRecords: Bool = false) {
         self.sequence = sequence
         self.position = position
+        self.countsRecords = countsRecords
     }
 
     package var isComplete: Bool { position == nil }
 
     /// A tally that is still to be made.
-    package static func begun(at sequence: UInt64) -> OutboxCounting {
-        OutboxCounting(sequence: sequence, position: sequence == 0 ? nil : [])
+    package static func begun(
+        at sequence: UInt64, countsRecords: Bool = false
+    ) -> OutboxCounting {
+        OutboxCounting(
+            sequence: sequence, position: sequence == 0 ? nil : [], countsRecords: countsRecords)
     }
 
     /// Whether the entry at a key of the tables is counted.
@@ -83,11 +100,13 @@ package struct OutboxCounting: Equatable, Sendable {
 
 extension OutboxCounting {
     private static let isBeingMade: UInt8 = 1
+    private static let isOfRecords: UInt8 = 2
 
     /// The stored form: version, flags, sequence (8, little-endian), and numbers in groups of 7 bits,
     /// lowest first, the highest bit set if more follow.
     package var bytes: [UInt8] {
-        var bytes: [UInt8] = [Self.version, isComplete ? 0 : Self.isBeingMade]
+        let flags = (isComplete ? 0 : Self.isBeingMade) | (countsRecords ? Self.isOfRecords : 0)
+        var bytes: [UInt8] = [Self.version, flags]
         bytes += sequence.littleEndianBytes
         func append(_ number: Int) {
             var rest = UInt64(max(0, number))
@@ -127,6 +146,7 @@ extension OutboxCounting {
             return nil
         }
         sequence = bytes.littleEndian(at: 2)
+        countsRecords = bytes[1] & Self.isOfRecords != 0
         guard let conflicts = number(), let entityCount = number() else { return nil }
         tally.conflicts = conflicts
         for _ in 0..<entityCount {
@@ -175,14 +195,15 @@ extension OutboxCounting {
         let isEdit = isDirty && operation.kind.changesContent && operation.kind != .baseline
         if isEdit, !(wasDirty && wasParked) {
             tally.add(
-                records: wasDirty ? 0 : 1, operations: 1, isParked: false, of: operation.entity)
+                records: wasDirty ? 0 : 1, operations: wasDirty && countsRecords ? 0 : 1,
+                isParked: false, of: operation.entity)
             return
         }
         for (sign, header) in [(-1, before), (1, after)] {
             guard let header, header.isDirty else { continue }
             let history = RecordHistory(
                 reader, lastSequence: header.lastSequence, syncedSequence: header.syncedSequence)
-            let operations = try history.unsyncedCount
+            let operations = try countsRecords ? 1 : history.unsyncedCount
             tally.add(
                 records: sign, operations: sign * operations,
                 isParked: header.flags.contains(.isParked), of: operation.entity)

@@ -1,5 +1,4 @@
 package import BackstitchCore
-import XXHash
 
 /// Looks at every record of an entity, those included that their Swift type can't read.
 ///
@@ -42,33 +41,6 @@ package struct RecordScan: StoredRecords {
                 value != .null, !schema.allows(value)
             else { return true }
             unsafe found += RecordKey(reading: keyBytes).map { [$0] } ?? []
-            return found.count < limit
-        }
-        return found
-    }
-
-    package func duplicates(
-        of entity: EntityNumber, _ field: FieldID, as schema: AttributeSchema, limit: Int
-    ) throws -> [RecordKey] {
-        // Digests take a fixed space for each record; two values rarely share one, and then the
-        // values themselves tell.
-        var digests: [UInt64: RecordKey] = [:]
-        var found: [RecordKey] = []
-        var buffer = ByteBuffer(capacity: 256)
-        try unsafe reader.visitStoredRows(of: entity) { keyBytes, row in
-            guard !row.isDeleted, let value = try row.fields?.value(of: field),
-                value.tag != .null, let key = unsafe RecordKey(reading: keyBytes)
-            else { return true }
-            buffer.removeAll()
-            OrderedKey.append(value, type: schema.type, to: &buffer, textBytesMax: .max)
-            let digest = unsafe Checksum.xxh64(buffer.bytes, seed: 0)
-            guard let other = digests.updateValue(key, forKey: digest) else { return true }
-            let otherValue = try reader.row(entity, other)?.fields?.value(of: field)
-            var otherBuffer = ByteBuffer(capacity: 256)
-            OrderedKey.append(otherValue, type: schema.type, to: &otherBuffer, textBytesMax: .max)
-            guard unsafe buffer.bytes.holdsSameBytes(as: otherBuffer.bytes) else { return true }
-            if !found.contains(other) { found.append(other) }
-            found.append(key)
             return found.count < limit
         }
         return found

@@ -123,7 +123,8 @@ package struct TableInvariants {
         let counter = OutboxCounter(reader)
         let head = try reader.log.head
         let stored = try counter.counting(at: head)
-        var counted = OutboxCounting(sequence: head, position: [])
+        var counted = OutboxCounting(
+            sequence: head, position: [], countsRecords: stored.countsRecords)
         try counter.goOn(&counted, budget: .max, through: stored.position)
         guard counted.tally != stored.tally else { return nil }
         return "The tally is \(stored.tally), and the tables have \(counted.tally)."

@@ -1,13 +1,16 @@
-package import BackstitchCore
+import BackstitchCore
 
 /// Up to where the log is compacted, and up to where it may be.
 package struct LogBounds {
-    private let log: LogReader
-    private let meta: MetaReader
+    let reader: TableReader
+    private var meta: MetaReader { reader.meta }
 
-    package init(_ reader: TableReader) {
-        log = reader.log
-        meta = reader.meta
+    package init(_ reader: TableReader) { self.reader = reader }
+
+    /// Whether a service may come to have the store's records; false if the store was last opened as
+    /// one that never syncs.
+    package var maySync: Bool {
+        get throws { try meta.value(MetaName.neverSyncs) == nil }
     }
 
     /// How far the log is compacted.
@@ -34,22 +37,5 @@ package struct LogBounds {
             }
             return bytes.bigEndian()
         }
-    }
-
-    /// The last operation that may be compacted, whatever the policy: what is before it is synced
-    /// or parked. The last one of the log stays, so that its number and its time are not given again.
-    package var limit: UInt64 {
-        get throws { min(try outboxFloor, max(1, try log.head) - 1) }
-    }
-
-    /// The last operation that a policy lets go.
-    ///
-    /// - Complexity: O((log *n*)²), because clocks ascend with sequences. If one was ahead and put
-    ///   right, operations from meanwhile count as old if a later one is, or stay.
-    package func horizon(_ policy: RetentionPolicy, at milliseconds: Int64) throws -> UInt64 {
-        guard let cutoff = policy.cutoff(at: milliseconds) else { return 0 }
-        let limit = try self.limit
-        guard cutoff < .max else { return limit }
-        return try log.lastOperation(before: cutoff, through: limit)
     }
 }

@@ -104,11 +104,12 @@ package struct LogReader {
         return isOlder
     }
 
-    /// The number of operations, and the bytes of the pages that they take up.
+    /// The number of operations, and the bytes that they take up: pages, and what waits in the journal.
     package func size(pageBytes: Int) throws -> (operations: Int, bytes: Int) {
         let statistics = try access.statistics(of: database)
         let pages = statistics.branchPages + statistics.leafPages + statistics.overflowPages
-        return (statistics.entries, pages * pageBytes)
+        let waiting = Statistics.waitingBytes(of: database, in: access)
+        return (try access.count(of: database), pages * pageBytes + waiting)
     }
 }
 

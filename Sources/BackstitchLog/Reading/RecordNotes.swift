@@ -15,6 +15,8 @@ package struct RecordNotes: Hashable, Sendable {
     package static let unheard = RecordNotes(prefix: "unheard.")
     /// The note that the record could not be stored whole.
     package static let incomplete = RecordNotes(prefix: "incomplete.")
+    /// The note that the service has the record and could not deliver it.
+    package static let undelivered = RecordNotes(prefix: "undelivered.")
     /// The note that the record may be a duplicate.
     package static let duplicate = RecordNotes(prefix: "duplicate.")
 

@@ -109,8 +109,8 @@ extension TableReader: RowSource {
     /// What has to ask each row of an entity whether its Swift type can read it; nil if the marks
     /// that rows carry say so.
     ///
-    /// The marks are those of another schema until the records were examined, and always in the past,
-    /// whose rows are read by the present schema. So a row that does not fit is left out from the first
+    /// The marks are those of another schema until the records were examined, always where another version of the
+    /// program declares more, and always in the past, whose rows are read by the present schema. So a row that does not fit is left out from the first
     /// read on, and a count is that of the records which are fetched.
     package func examiner(of entity: EntityNumber) -> EntityTable? {
         // Asked for each row that is found by its key.
@@ -125,7 +125,7 @@ extension TableReader: RowSource {
         guard let examiner else { return row.flags.isDisjoint(with: .notReadable) }
         if row.isDeleted { return false }
         guard let fields = row.fields else { throw StoreError.damagedRow }
-        return try examiner.canRead(fields)
+        return try examiner.reads(fields)
     }
 
     /// Visits the entries below a prefix from `lower` up to but without `upper`, either way round.

@@ -23,6 +23,8 @@ package enum MetaName {
     package static let zonePrefix = "sync."
     /// How many times an engine began to synchronise the store.
     package static let syncTurn = "exchange.turn"
+    /// Nothing, if the store was last opened as one that never syncs.
+    package static let neverSyncs = "exchange.never"
     /// What the names of a full fetch's marks begin with, which have no checksums.
     package static let seenPrefix = "seen."
 }
@@ -41,6 +43,7 @@ package enum CatalogCoding {
     private struct Head: Encodable {
         let copiedFrom: UUID?
         let formatVersion: Int
+        let schemaVersion: Int?
         let storeID: UUID
     }
 
@@ -52,7 +55,7 @@ package enum CatalogCoding {
         }
         let head = Head(
             copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
-            storeID: catalog.storeID)
+            schemaVersion: catalog.schemaVersion, storeID: catalog.storeID)
         bytes += "],".utf8
         bytes += try head.sortedJSON().dropFirst()
         return bytes

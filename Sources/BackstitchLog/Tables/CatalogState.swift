@@ -2,9 +2,9 @@ package import BackstitchCore
 package import LMDB
 import Threading
 
-/// The catalog of an open store, in step with what is stored.
+/// The catalog of an open store, in step with what is stored, and what the program declares.
 ///
-/// Another process may number new names or change indexes, so every transaction uses the catalog
+/// Another process may number new names, declare more or change indexes, so every transaction uses the catalog
 /// that it sees itself. It is looked up only after a commit, and decoded only if its bytes are not
 /// those of the last time.
 package final class CatalogState: Sendable {
@@ -53,10 +53,11 @@ package final class CatalogState: Sendable {
         let stored = unsafe Array(bytes)
         let catalog = try CatalogCoding.decode(stored)
         let isKnown = catalog == known.snapshot.catalog
-        let snapshot = isKnown ? known.snapshot : CatalogSnapshot(catalog)
+        let declared = known.snapshot.declared
+        let snapshot = isKnown ? known.snapshot : CatalogSnapshot(catalog, declared: declared)
         self.known.withLock {
             // A long read may see an older catalog than others saw since.
-            guard commit >= $0.transaction ?? 0 else { return }
+            guard commit >= $0.transaction ?? 0, $0.snapshot.declared == declared else { return }
             $0 = Known(snapshot: snapshot, bytes: stored, transaction: commit)
         }
         return snapshot

@@ -46,6 +46,14 @@ extension EnvironmentOptions {
     }
 }
 
+extension EnvironmentFiles {
+    /// Whether the data file has the databases of a store, as far as its pages tell. Nothing is changed.
+    package var holdsStore: Bool {
+        let found = try? match(Databases.names)
+        return found == .exact || found == .more
+    }
+}
+
 extension Access {
     /// The rows of an entity; nil if the transaction has none of them, not even an empty tree.
     package func rows(of entity: EntityNumber) -> Database? { member(Int(entity.rawValue)) }

@@ -58,22 +58,6 @@ package struct CatalogChanges {
         }
     }
 
-    /// The number of an attribute that the service delivered and no schema declares.
-    ///
-    /// - Throws: ``NumbersUsedUp`` if there is no number left.
-    package mutating func field(
-        named name: String, of table: EntityTable
-    ) throws -> (EntityTable, FieldID) {
-        let index = Int(table.number.rawValue) - 1
-        let changed = try change { catalog in
-            catalog.intern(attribute: name, inEntityAt: index) == nil ? nil : index
-        }
-        guard let attribute = changed.attribute(named: name) else {
-            preconditionFailure("An attribute that was numbered is in its table.")
-        }
-        return (changed, attribute.field)
-    }
-
     // MARK: Schema work
 
     /// Notes that the indexes of an entity are complete and its records examined.

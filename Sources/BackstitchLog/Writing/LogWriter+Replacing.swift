@@ -1,5 +1,29 @@
 package import BackstitchCore
 
+extension EntityTable {
+    /// The mark of a record that the program saves by its own type: whether whoever reads by the catalog
+    /// can read it, which the type does not tell where other versions declare more.
+    ///
+    /// - Parameters:
+    ///   - changes: The packed fields.
+    ///   - row: The record as it is; nil if it is new.
+    ///   - layout: The fields of the row that the packed ones replace.
+    package func mark(
+        saving changes: borrowing FieldChanges, over row: RowView? = nil,
+        replacing layout: FieldLayout? = nil
+    ) throws -> OperationHeader.Flags {
+        guard isReadOtherwise, let packed = unsafe PackedFields(changes.body.bytes) else {
+            return []
+        }
+        var saved = Fields()
+        if let before = row?.fields {
+            saved = try Fields(before).without(Set(layout?.fields ?? []))
+        }
+        saved.overlay(try Fields(packed))
+        return canRead(saved) ? [] : .isUnreadable
+    }
+}
+
 extension LogWriter {
     /// Appends the operation that makes a record these fields; nil ends it.
     ///

@@ -14,15 +14,18 @@ package final class LogWriter {
         /// The most operations of a bounded write, and the most bytes of them.
         package var operationsPerWriteMax: Int
         package var bytesPerWriteMax: Int
+        /// Nil if nobody wants to know of records that are too large for the service.
+        package var recordLimit: RecordSizeLimit?
 
         package init(
             author: String, milliseconds: @escaping @Sendable () -> Int64,
-            operationsPerWriteMax: Int, bytesPerWriteMax: Int
+            operationsPerWriteMax: Int, bytesPerWriteMax: Int, recordLimit: RecordSizeLimit?
         ) {
             self.author = author
             self.milliseconds = milliseconds
             self.operationsPerWriteMax = operationsPerWriteMax
             self.bytesPerWriteMax = bytesPerWriteMax
+            self.recordLimit = recordLimit
         }
     }
 
@@ -61,6 +64,8 @@ package final class LogWriter {
     /// Whether the running write takes less space than it frees, sooner or later.
     package var freesSpace: Bool { compacts || changes.onlyDeletes }
     package var operationCount: Int { progress.operationCount }
+    /// How many records of each entity the running write made larger than the service takes.
+    package var largeRecords: [String: Int] { progress.largeRecords }
     /// Whether the configuration bounds the operations of the running write.
     private var isBounded = false
     /// Whether the write changed anything otherwise than by operations.
@@ -243,16 +248,20 @@ package final class LogWriter {
         try payload(&operationBuffer)
         OperationEncoder.end(sequence: sequence, into: &operationBuffer)
         progress.byteCount += operationBuffer.count
-        if isBounded { try checkSize() }
+        if isBounded { try progress.checkSize(settings) }
         let view = try unsafe OperationView(
             operationBuffer.bytes, sequence: sequence, verifies: false)
         if let checkAsset, header.origin == .local || header.origin == .localOnly {
             for asset in view.newAssets { try checkAsset(asset) }
         }
-        let headers = try projector.apply(
-            view, to: try row(header.entity, header.key), catalog: catalog)
+        let row = try row(header.entity, header.key)
+        let rowBytesMax = unsafe (row?.bodyBytes.count ?? 0) + operationBuffer.count
+        let headers = try projector.apply(view, to: row, catalog: catalog)
         try unsafe TableKey.withSequence(sequence) {
             try unsafe access.append($0, operationBuffer.bytes, in: databases.log)
+        }
+        if let entity = try settings.recordLimit?.entity(ofTooLarge: header, rowBytesMax, self) {
+            progress.largeRecords[entity, default: 0] += 1
         }
         try projector.count(view, headers, catalog: catalog)
         try onAppend?(view)
@@ -261,23 +270,6 @@ package final class LogWriter {
         changes.note(
             header.kind, origin: header.origin, entity: header.entity, key: header.key,
             sequence: sequence, isUnreadable: header.flags.contains(.isUnreadable))
-    }
-
-    /// Refuses the next operation of a write that is too large already.
-    private func checkSize() throws {
-        let (operations, bytes) = (
-            settings.operationsPerWriteMax, settings.bytesPerWriteMax
-        )
-        // One operation is taken whatever its size.
-        guard
-            operationCount >= max(1, operations) || operationCount > 0 && progress.byteCount > bytes
-        else { return }
-        throw StoreError(
-            .tooLarge,
-            "A write has more than \(operations) operations or \(bytes) bytes of them, and all other "
-                + "writes would wait for it. Divide it into several writes; update and delete by "
-                + "query do so with inPartsOf:. Where it must be one, raise operationsPerWriteMax or "
-                + "bytesPerWriteMax of the store's configuration.")
     }
 
     /// Appends an update of the changed fields that ``fields`` has.
@@ -325,12 +317,16 @@ package final class LogWriter {
 
     // MARK: Counts
 
+    /// What waits to be pushed; nil if that is still being counted.
+    var tally: OutboxTally? { isCountingOutbox ? nil : projector.counting?.tally }
+
     /// Whether rows are left that are to be counted.
     package var isCountingOutbox: Bool { projector.counting?.isComplete == false }
 
     /// Counts everything that waits again, from the tables.
     package func recountOutbox() throws {
-        var counting = OutboxCounting(sequence: head, position: [])
+        var counting = OutboxCounting(
+            sequence: head, position: [], countsRecords: try !LogBounds(reader).maySync)
         try OutboxCounter(reader).goOn(&counting, budget: .max)
         projector.counting = counting
     }

@@ -96,6 +96,27 @@ package struct SyncMarks {
         return false
     }
 
+    /// Notes whether a service may come to have the store's records.
+    ///
+    /// - Throws: `invalidSchema` if none may, and one has: it still has to hear of edits and deletes.
+    package func setMaySync(_ maySync: Bool) throws {
+        if maySync { return try log.deleteMeta(MetaName.neverSyncs) }
+        let meta = log.reader.meta
+        var wasSynced = try meta.value(MetaName.syncTurn) != nil
+        try meta.visit(MetaName.zonePrefix) { _, _ in
+            wasSynced = true
+            return false
+        }
+        guard !wasSynced else {
+            throw StoreError(
+                .invalidSchema,
+                "The store was synchronised, and can't be opened with syncs: false, because a service "
+                    + "may have its records. Leave syncs true; a retention policy shortens the log all "
+                    + "the same.")
+        }
+        try log.setMeta(MetaName.neverSyncs, [])
+    }
+
     // MARK: The outbox's floor
 
     /// Moves the place from which unsynced operations are looked for.

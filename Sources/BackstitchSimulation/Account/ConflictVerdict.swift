@@ -3,7 +3,8 @@ import BackstitchCore
 /// Tells from a conflict's report alone whether it ended as a policy says.
 ///
 /// It shares no code with the engine's merge. If nothing tells what the decision hangs on, as what
-/// an application answers, every end that is possible is right.
+/// an application answers, every end that is possible is right. Under a merge, an answer can change
+/// the fields that both sides changed, and no others.
 struct ConflictVerdict {
     private let report: ConflictReport
     private let table: EntityTable
@@ -82,38 +83,37 @@ struct ConflictVerdict {
         guard let local = report.local, let server = report.server, let outcome = report.outcome
         else { return false }
         let base = report.base ?? Fields()
-        var isDecidedByField = true
-        var mayBeWhole = false
-        for field in table.declaredFields {
-            // Without a base the report does not tell whether a field was cleared or never there.
-            if report.base == nil, local.value(field) == .null {
-                if server.value(field) != .null { mayBeWhole = true }
-                continue
-            }
-            let isMine = !areSame(field, local, base)
-            let isTheirs = !areSame(field, server, base)
-            if !isMine || !isTheirs || areSame(field, local, server) { continue }
-            switch otherwise {
-            case .serverWins:
-                guard areSame(field, outcome, server) else { return false }
-            case .clientWins:
-                guard areSame(field, outcome, local) else { return false }
-            case .lastWriterWins:
-                guard areSame(field, outcome, isLocalLater ? local : server) else { return false }
-            case .keepBoth, .resolver, .merge:
-                isDecidedByField = false
-            }
+        if report.copy != nil {
+            // Two whole versions are kept if a field is contested, by the policy or the application.
+            return (otherwise == .keepBoth || otherwise == .resolver)
+                && isDueAsWhole(under: .keepBoth)
+                && table.declaredFields.contains { mayBeContested($0, local, server, base) }
         }
-        guard isDecidedByField else { return isDueAsWhole(under: otherwise) }
-        if mayBeWhole, isDueAsWhole(under: otherwise) { return true }
         return table.declaredFields.allSatisfy { field in
-            if report.base == nil, local.value(field) == .null {
-                return areSame(field, outcome, server) || areSame(field, outcome, local)
+            let isMine = areSame(field, outcome, local)
+            let isTheirs = areSame(field, outcome, server)
+            guard mayBeContested(field, local, server, base) else {
+                if areSame(field, local, server) { return isMine || isTheirs }
+                return areSame(field, local, base) ? isTheirs : isMine
             }
-            if areSame(field, local, base) { return areSame(field, outcome, server) }
-            if areSame(field, server, base) { return areSame(field, outcome, local) }
-            return true
+            // Without a base the report does not tell whether a field was cleared or never there.
+            if report.base == nil, local.value(field) == .null { return isMine || isTheirs }
+            switch otherwise {
+            case .serverWins: return isTheirs
+            case .clientWins: return isMine
+            case .lastWriterWins: return isLocalLater ? isMine : isTheirs
+            case .keepBoth: return isTheirs && !table.unique.isEmpty
+            case .resolver, .merge: return isMine || isTheirs
+            }
         }
+    }
+
+    /// Whether both sides changed a field to different values, as far as the report tells.
+    private func mayBeContested(
+        _ field: FieldID, _ local: Fields, _ server: Fields, _ base: Fields
+    ) -> Bool {
+        if areSame(field, local, server) || areSame(field, server, base) { return false }
+        return !areSame(field, local, base) || report.base == nil
     }
 
     /// Whether two versions are the same; files by their contents, whatever else is known of them.

@@ -13,6 +13,7 @@ package import BackstitchStore
 /// - a conflict report tells base, local version and service's version as they were, is no conflict
 ///   with what the device wrote or had, and ends as the policy says;
 /// - a record that ends without one takes no edits with it, and edits leave unknown fields alone;
+/// - a record that the service had ends only if somebody ended it: a commit that the service lost ends none;
 /// - within one life of a zone the base never goes back to an older version. A client can't tell a
 ///   stale answer to a full fetch from a backup that was restored, so that this is not asked if
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
@@ -90,6 +91,8 @@ package struct LogAccount {
         package var mayRevert = true
         /// Whether the version with a change tag was written by the device itself.
         package var isOwn: (String) -> Bool = { _ in false }
+        /// Takes the change tag of a version of a record, and says whether somebody has ended that record.
+        package var wasEnded: (String) -> Bool = { _ in true }
         /// Whether the service's record began, or began anew, with the version of a change tag.
         package var isFirst: (String) -> Bool = { _ in false }
 
@@ -134,6 +137,9 @@ package struct LogAccount {
             ?? RecordAccount(entity: operation.entity, recordName: place.key.name.description)
         let before = LogRules.Standing(entry)
         let fields = entry.fields
+        let tag = operation.stamp?.changeTag ?? ""
+        entry.isConfirmed =
+            operation.kind == .acknowledge && !tag.isEmpty && tag != entry.changeTag
         if operation.kind.changesContent { try change(operation, &entry) }
         if unsafe operation.conflictBytes != nil { conflicts += 1 }
         try end(duplicate: place, entry, with: fields, operation)
@@ -142,6 +148,7 @@ package struct LogAccount {
             for byte in stamp.changeTag.utf8 { mix(UInt64(byte)) }
             note(
                 operation.sequence, entry, rules.problem(ofEnd: operation, entry, after: before))
+            note(operation.sequence, entry, rules.problem(ofLoss: operation, entry))
             try settle(operation, stamp, &entry, after: before)
         }
         switch operation.kind {
@@ -230,6 +237,7 @@ package struct LogAccount {
             entry.lives += 1
             entry.synced = entry.isThere ? entry.synced : 0
             entry.changeTag = ""
+            entry.lastTag = ""
         }
         entry.isThere = true
         entry.isParked = false
@@ -328,13 +336,16 @@ package struct LogAccount {
             entry.synced = operation.sequence
         } else {
             entry.synced = acknowledgedThrough
-            // If a version of before is back, so is what stayed here then.
+            // If a version of before a forget is back, so is what stayed here then.
             if stamp.changeTag != entry.changeTag {
-                entry.keeping.append((operation.sequence, entry.kept(at: acknowledgedThrough)))
+                let isBack = entry.changeTag.isEmpty
+                let kept = isBack ? entry.kept(at: acknowledgedThrough) : entry.kept
+                entry.keeping.append((operation.sequence, kept))
             }
         }
         let tagBefore = entry.changeTag
         entry.changeTag = stamp.changeTag
+        if !stamp.changeTag.isEmpty { entry.lastTag = stamp.changeTag }
         if entry.changeTag.isEmpty { entry.isEvicted = false }
         let report = try unsafe operation.conflictBytes.map {
             try unsafe ConflictReport(reading: $0)

@@ -84,12 +84,14 @@ struct LogRules {
         return problems
     }
 
-    /// Edits of the application leave alone what this version of it does not know.
+    /// Edits of the application leave alone what this version of it does not know. A delete takes references
+    /// away by the rules of all versions.
     func problem(ofLocal operation: OperationView, _ entry: RecordAccount) throws -> String? {
         guard !expectation.mayUndo, operation.origin == .local, operation.kind == .update,
             let declared = catalog.table(entry.entity)?.declaredFields
         else { return nil }
-        let isKnown = try Fields(operation.after).ids.allSatisfy(declared.contains)
+        let after = try Fields(operation.after)
+        let isKnown = after.ids.allSatisfy { declared.contains($0) || after[$0] == .null }
         return isKnown ? nil : "a local edit writes fields that it does not know"
     }
 
@@ -107,6 +109,16 @@ struct LogRules {
         return WireForm.difference(
             WireForm.fields(mine, table), base.map { WireForm.fields($0, table) } ?? [:]
         ).map { "ends with edits and without a report: \($0)" }
+    }
+
+    /// A record that the service had ends without a report only if somebody ended it. That the service lost it
+    /// is no such end: then it is sent again.
+    func problem(ofLoss operation: OperationView, _ entry: RecordAccount) -> String? {
+        guard !expectation.mayErase, operation.kind == .delete, operation.origin == .remote,
+            operation.stamp?.changeTag.isEmpty == true, unsafe operation.conflictBytes == nil,
+            !entry.lastTag.isEmpty, !expectation.wasEnded(entry.lastTag)
+        else { return nil }
+        return "ends, and nobody ended the record of its version \(entry.lastTag)"
     }
 
     /// Whether the last edit before an operation was made later than what the service said by it. What

@@ -8,7 +8,11 @@ package struct RecordAccount {
     var states: [(sequence: UInt64, fields: Fields?, clock: UInt64)] = []
     var synced: UInt64 = 0
     package var changeTag = ""
+    /// The tag of the last version that the service was known to have, also once that is forgotten.
+    var lastTag = ""
     package var isParked = false
+    /// Whether its last operation says that the service took a push, or has it already.
+    var isConfirmed = false
     /// Whether there is a row: the record exists, or its end is not synced.
     var isThere = false
     /// How often a row began; a version of an earlier one says nothing of the last.

@@ -31,6 +31,12 @@ struct EndChecks {
                 throw story.failure(
                     "\(devices[index].name) has unsynced records", dirty.map(\.recordName))
             }
+            let notes = try devices[index].store.read {
+                try NoteRules($0.reader, account).leftovers()
+            }
+            guard notes.isEmpty else {
+                throw story.failure("\(devices[index].name) has settled and keeps notes", notes)
+            }
             try compare(account, records, devices[index].name, devices[index].store)
             guard account.sharedValues.isEmpty else {
                 throw story.failure("Records share a unique value", account.sharedValues)

@@ -26,6 +26,10 @@ struct StoreChecks {
         }
         let account = try checkedAccount(of: device)
         let counts = try device.engine.pending()
+        let notes = try device.store.read { try NoteRules($0.reader, account).problems() }
+        guard notes.isEmpty else {
+            throw story.failure("\(device.name) has notes without a reason", notes)
+        }
         let pending = account.dirty.filter { !$0.isParked }
         let counted = counts.pendingRecords + counts.heldBackRecords + counts.unexaminedRecords
         guard counted == pending.count else {
@@ -77,6 +81,7 @@ struct StoreChecks {
         expectation.deletePolicy = setting.deletePolicy(of: home.index)
         expectation.mayErase = home.hasErased || home.isReset
         expectation.mayRevert = false
+        if !mayLose { expectation.wasEnded = { cloud.wasEnded(tagged: $0) } }
         expectation.mayUndo = setting.events.contains(.undo) && setting.fileService != nil
         if !home.hasPreferredLocal {
             expectation.policy = setting.policy(of: home.index)
@@ -86,13 +91,22 @@ struct StoreChecks {
         return try account(of: device.store, after: home.account, expectation)
     }
 
+    /// Whether a device may take records for ended that nobody ended: because the service was put back to a
+    /// backup and says so, because it answers from old states, or says of a record that it is unknown whose
+    /// commit it is about to lose.
+    private var mayLose: Bool {
+        service.wasRestored || setting.faults.contains(.staleRead)
+            || service.wasRolledBack && setting.faults.contains(.errorUnknownItem)
+    }
+
     /// The account of a log.
     func account(
         of store: Store, after earlier: LogAccount? = nil,
         _ expectation: LogAccount.Expectation = LogAccount.Expectation()
     ) throws -> LogAccount {
         let cloud = service.cloud
-        let mayGoBack = service.wasRestored || setting.faults.contains(.staleRead)
+        let mayGoBack =
+            service.wasRestored || service.wasRolledBack || setting.faults.contains(.staleRead)
         return try store.read { transaction in
             try LogAccount(
                 transaction.reader, after: earlier, mayGoBack: mayGoBack, expectation: expectation

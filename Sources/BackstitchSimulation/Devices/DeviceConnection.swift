@@ -123,11 +123,36 @@ final class DeviceConnection: RecordService {
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
-        let results: [ModificationResult]
+        try await modify(modifications) {
+            () async throws(ServiceError) -> ([ModificationResult], String?) in
+            let results = try await service.modifyRecords(modifications, in: zone, atomic: atomic)
+            return (results, nil)
+        }.results
+    }
+
+    func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult] {
+        let known = token
+        let (results, next) = try await modify(modifications) {
+            () async throws(ServiceError) -> ([ModificationResult], String?) in
+            var next = known
+            let results = try await service.modifyRecords(
+                modifications, in: zone, atomic: atomic, token: &next)
+            return (results, next)
+        }
+        if let next { token = next }
+        return results
+    }
+
+    private func modify(
+        _ modifications: [RecordModification],
+        _ request: () async throws(ServiceError) -> ([ModificationResult], String?)
+    ) async throws(ServiceError) -> (results: [ModificationResult], token: String?) {
+        let reply: ([ModificationResult], String?)
         do throws(ServiceError) {
-            results = try await send { () async throws(ServiceError) in
-                try await service.modifyRecords(modifications, in: zone, atomic: atomic)
-            }
+            reply = try await send(request)
         } catch {
             // The service may have done it.
             for modification in modifications {
@@ -135,10 +160,10 @@ final class DeviceConnection: RecordService {
             }
             throw error
         }
-        for (modification, result) in zip(modifications, results) {
+        for (modification, result) in zip(modifications, reply.0) {
             ledger.settle(modification.recordName, isConflict: result.isConflict)
         }
-        return results
+        return reply
     }
 
     func upload(
@@ -193,7 +218,8 @@ final class DeviceConnection: RecordService {
         in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         try await send { () async throws(ServiceError) in
-            note(token)
+            // A request for no fields asks whether the token counts, and reads nothing.
+            if fields?.isEmpty != true { note(token) }
             return try await service.zoneChanges(
                 in: zone, since: token, limit: limit, fields: fields)
         }
@@ -219,15 +245,16 @@ final class DeviceConnection: RecordService {
         try await send { () async throws(ServiceError) in try await service.currentUser() }
     }
 
-    /// Within one epoch and life of a zone, each page starts where an earlier one ended, or later.
+    /// Within one epoch and run of the service and one life of a zone, each page starts where an earlier one
+    /// ended, or later.
     private func note(_ text: String?) {
         state.withLock { state in
             guard let text, let token = ChangeToken(text) else {
                 state.lastToken = nil
                 return
             }
-            if let last = state.lastToken, last.epoch == token.epoch, last.owner == token.owner,
-                token.sequence < last.sequence
+            if let last = state.lastToken, last.epoch == token.epoch, last.run == token.run,
+                last.owner == token.owner, token.sequence < last.sequence
             {
                 state.violations.append(
                     "the feed was read from \(token.sequence) after \(last.sequence)")

@@ -8,18 +8,19 @@ final class EngineTroubles {
     private let devices: SimulatedDevices
     private let choices: StepChoices
     private let setting: SimulationSetting
+    private let options: SimulationOptions
     private let story: SimulationStory
     private let routine: DeviceRoutine
     private let renewing: Renewing
     /// Requests of engines that were stopped, whose replies are still to come.
     private var lateReplies: [LateReply] = []
 
-    /// How long a call may take to be let go, by the machine's clock; only one that hangs takes it.
-    private static let hangMilliseconds: Int64 = 60_000
-
-    init(_ setting: SimulationSetting, _ routine: DeviceRoutine, _ renewing: Renewing) {
+    init(
+        _ setting: SimulationSetting, _ options: SimulationOptions, _ routine: DeviceRoutine,
+        _ renewing: Renewing
+    ) {
         (devices, choices, story) = (routine.devices, routine.choices, routine.story)
-        self.setting = setting
+        (self.setting, self.options) = (setting, options)
         self.routine = routine
         self.renewing = renewing
     }
@@ -157,15 +158,18 @@ final class EngineTroubles {
         }
     }
 
-    /// Checks something that has to end while a request is held.
+    /// Checks something that has to end while a request is held: it hangs if there is no work for nine
+    /// tenths of the looks after which the whole run is given up.
     ///
     /// - Parameter body: Returns what is wrong.
     private func whileHeld(
         _ late: LateReply, _ problem: String, _ body: () async -> [String]
     ) async throws {
         let hangs = Locked(false)
-        let watchdog = Task {
-            try await SystemClock().sleep(for: .milliseconds(EngineTroubles.hangMilliseconds))
+        let work = WorkMeter.current ?? WorkMeter()
+        let watchdog = Task { [options] in
+            let looks = options.patience - options.patience / 10
+            guard try await options.hangs(work, looks: looks) else { return }
             hangs.withLock { $0 = true }
             late.held.open()
         }

@@ -36,6 +36,8 @@ public enum SimulationFault: String, Hashable, Sendable, CaseIterable, Codable {
     case zoneDeletedByClient
     /// The service is put back to a backup.
     case restore
+    /// The service is put back to an older state, and nobody is told.
+    case rollback
     /// The service loses everything.
     case wipe
     /// Two processes use one store, and one of them synchronises it.

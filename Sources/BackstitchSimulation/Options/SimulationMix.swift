@@ -49,6 +49,8 @@ struct SimulationMix {
     /// How likely a seed pushes few records at a time.
     var passChance = 0.25
     var restoreChance = 0.35
+    /// How likely the service of a seed is put back to an older state.
+    var rollbackChance = 0.1
     var zoneLossChance = 0.2
     /// How likely devices of a seed go to another zone.
     var moveChance = 0.45

@@ -15,11 +15,14 @@ public struct SimulationOptions: Sendable {
     public var faults = SimulationFaultChoice.bySeed
     /// The folder below which the stores are made; nil takes memory if there is some.
     public var directory: String?
-    /// How long a step may take, by the machine's clock, until its seed counts as one that does not
-    /// end; it is told after twice that time at the latest.
-    public var patience = Duration.seconds(300)
-    /// How that time is waited for; the machine's clock unless given.
-    package var wait: (@Sendable (Duration) async throws -> Void)?
+    /// After how many looks, a second's rest apart, a step that does no work counts as one that
+    /// hangs. Rests are counted and no clock is read, so a machine that is busy, or stood still, takes
+    /// nothing away.
+    public var patience = 600
+    /// The jobs of stores after which a step that has not ended counts as one that never ends.
+    package var jobsMax = 1_000_000
+    /// How the rest between two looks is waited for; a second of the machine unless given.
+    package var rest: (@Sendable () async throws -> Void)?
     /// What stands between a device and the service, made of the service; the service itself unless
     /// given.
     package var intermediary: @Sendable (any RecordService) -> any RecordService = { $0 }

@@ -11,7 +11,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case conflicts
     /// Lost and late replies, timeouts, rate limits.
     case network
-    /// Lost zones, wiped and restored services, tokens that expire.
+    /// Lost zones, services that lose their last commits or all they had, tokens that expire.
     case resets
     /// Devices end at any moment.
     case crashes
@@ -23,6 +23,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case assets
     /// Applications of mixed versions change all records once, each on its devices.
     case migrations
+    /// A proxy that answers in the service's place, feeds that are stuck, records that can't be delivered.
+    case proxies
 
     /// What it is, in a few words.
     public var summary: String {
@@ -31,12 +33,13 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
         case .quiet: "edits and exchanges; nothing goes wrong"
         case .conflicts: "few records, many edits of the same"
         case .network: "lost and late replies, timeouts, rate limits"
-        case .resets: "lost zones, wiped and restored services, expired tokens"
+        case .resets: "lost zones, services that lose commits or all, expired tokens"
         case .crashes: "devices end at any moment"
         case .limits: "small requests and pages, values that are too large"
         case .naturalKeys: "records with unique values, made on several devices"
         case .assets: "records with files, whose transfers are cut; eviction, collection, undo"
         case .migrations: "mixed versions of applications, with data migrations"
+        case .proxies: "answers of proxies, stuck feeds, records that can't be delivered"
         }
     }
 
@@ -59,13 +62,14 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.setWeights([.service: 25, .fault: 20, .renewal: 10, .zone: 5])
             mix.faults = FaultKind.ofResets
             mix.restoreChance = 0.5
+            mix.rollbackChance = 0.25
             mix.zoneLossChance = 0.5
         case .crashes:
             mix.setWeights([.trouble: 30, .compact: 8, .fault: 6, .service: 2])
             mix.events = [
                 .crash, .crashBeforeCommit, .crashInCompaction, .fullDisk, .reopen,
                 .editDuringRequest, .secondProcess, .engineReplaced, .engineMoved,
-                .zoneRenamed, .zoneMove,
+                .zoneRenamed, .zoneMove, .rollback,
             ]
             mix.sharingChance = 0.5
             mix.eventChance = 0.25
@@ -86,11 +90,15 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
                 .compact: 4, .renewal: 0, .zone: 0,
             ])
             mix.schema = .files
-            mix.faults = FaultKind.ofNetworks + [.recordAssetMissing]
-            // A file that only the service had is gone with its zone.
+            // Those of the profile proxies are left to it.
+            mix.faults =
+                FaultKind.ofNetworks.filter {
+                    ![.proxyAnswer, .stuckFeed, .recordError].contains($0)
+                } + [.recordAssetMissing]
+            // A file that only the service had is gone with its zone, or with the commit that named it.
             mix.events.subtract([
-                .restore, .wipe, .zoneDeletedByClient, .schemaChange, .selection, .zoneMove,
-                .zoneRenamed, .reset,
+                .restore, .rollback, .wipe, .zoneDeletedByClient, .schemaChange, .selection,
+                .zoneMove, .zoneRenamed, .reset,
             ])
             mix.sharingChance = 0.4
             mix.eventChance = 0.15
@@ -99,6 +107,9 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
             mix.setWeights([.migration: 14, .edit: 40, .trouble: 10, .fault: 6, .service: 2])
             mix.schemaChance = 0.5
             mix.sharingChance = 0.4
+        case .proxies:
+            mix.setWeights([.fault: 40, .service: 2])
+            mix.faults = FaultKind.ofProxies
         }
         return mix
     }
@@ -114,7 +125,12 @@ extension FaultKind {
         .lostReply, .lostRequest, .lateExecution, .duplicateExecution, .staleRead, .droppedPoke,
         .partialFailure, .rateLimitedRetryAfter, .zoneBusyRetryAfter, .serviceUnavailableRetryAfter,
         .error(.network), .error(.rateLimited), .error(.serviceUnavailable), .recordNetwork,
-        .recordRateLimited,
+        .recordRateLimited, .proxyAnswer, .stuckFeed, .recordError,
+    ]
+
+    fileprivate static let ofProxies: [FaultKind] = [
+        .proxyAnswer, .stuckFeed, .recordError, .staleRead, .tokenExpiry, .smallPages,
+        .smallLimits, .lostReply, .partialFailure,
     ]
 
     fileprivate static let ofResets: [FaultKind] = [

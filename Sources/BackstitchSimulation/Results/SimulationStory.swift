@@ -1,11 +1,15 @@
+import Threading
+
 /// What a run tells of itself: what happened, how often, and what went wrong.
 final class SimulationStory {
     private static let stepsKept = 60
 
     private let script: SimulationScript
     private let options: SimulationOptions
-    /// The number of the step that is under way.
-    var step = 0
+    /// The number of the step that is under way. Each counts as work.
+    var step = 0 {
+        didSet { WorkMeter.current?.add() }
+    }
     var result: SimulationResult
     /// What happened last, to be put into words only if something fails.
     private var lastSteps: [(step: Int, text: () -> String)] = []

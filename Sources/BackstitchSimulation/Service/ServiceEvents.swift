@@ -12,6 +12,11 @@ final class ServiceEvents {
     private var backup: SimulatedCloud.Snapshot?
     /// Whether it ever lost what it had.
     private(set) var wasRestored = false
+    /// The last states that were kept, oldest first.
+    private var states: [SimulatedCloud.Snapshot] = []
+    private static let statesMax = 3
+    /// Whether it ever was put back to an older state, or will be, and nobody was told.
+    private(set) var wasRolledBack = false
 
     init(
         _ cloud: SimulatedCloud, _ choices: StepChoices, _ setting: SimulationSetting,
@@ -88,5 +93,20 @@ final class ServiceEvents {
         cloud.wipe()
         story.count(.wipe)
         story.note("the service loses everything")
+    }
+
+    func keepState() {
+        states.append(cloud.snapshot())
+        if states.count > Self.statesMax { states.removeFirst() }
+        story.note("the state of the service is kept")
+    }
+
+    func rollBack(to state: Int, afterRequests requests: Int) {
+        guard !states.isEmpty else { return story.note("no state of the service was kept") }
+        wasRolledBack = true
+        let place = state % states.count
+        cloud.rollBack(to: states[place], afterRequests: requests)
+        story.count(.rollback)
+        story.note("after \(requests) requests the service is put back to its state \(place)")
     }
 }

@@ -46,6 +46,11 @@ public enum SimulationAction: Hashable, Sendable, Codable {
     case restore
     /// The service loses everything.
     case wipe
+    /// The state of the service is kept, beside the last ones that were kept before.
+    case keepState
+    /// The service is put back to one of the states that were kept, after a number of further requests; nothing
+    /// happens if there are none. Nobody is told, and its tokens go on to count.
+    case rollBack(state: Int, afterRequests: Int)
     /// The device ends all processes on its store, and opens it with a version of the schema.
     case takeSchema(SimulatedSchema)
     /// The device's application ends, and starts in the version that has a number of data migrations. One

@@ -83,6 +83,9 @@ extension SimulationStep {
             try require(trouble.replyRequest, 0...1_000_000, "The request of the reply")
         case .cutTransfer(let trouble):
             try require(trouble.bytes, 0...1_000_000, "The bytes of a transfer")
+        case .rollBack(let state, let requests):
+            try require(state, 0...1_000_000, "The state")
+            try require(requests, 0...1_000_000, "The requests before the rollback")
         default: break
         }
     }

@@ -28,7 +28,9 @@ public struct SimulationScript: Hashable, Sendable, Codable {
         setting = SimulationSetting(&generator, mix, options)
         var steps = StepGenerator(generator, mix, setting)
         self.steps = (0..<options.steps).map { steps.step($0) }
-        var aside = generator.aside(0x636C_6F63_6B)
+        var aside = generator.aside(0x726F_6C6C)
+        rollBackService(&aside, options.faults == .bySeed ? mix.rollbackChance : 1)
+        aside = generator.aside(0x636C_6F63_6B)
         putClockAhead(&aside, mix)
     }
 }

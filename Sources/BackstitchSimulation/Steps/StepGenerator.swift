@@ -148,7 +148,7 @@ struct StepGenerator {
         let kind = generator.pick(faults)
         var fault = InjectedFault(kind, lateBy: generator.below(4))
         // Some need a request of a certain kind, or a conflict, and wait for one.
-        if FaultKind.rare.contains(kind) { fault.requests = 40 }
+        if FaultKind.rare.contains(kind) || kind == .stuckFeed { fault.requests = 40 }
         if kind.requestCode != nil, generator.chance(0.3) { fault.skip = generator.below(4) }
         if kind.rawValue.hasSuffix("RetryAfter") { fault.retryAfterSeconds = 5 }
         return .inject(fault)

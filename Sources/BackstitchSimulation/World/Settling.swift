@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchStore
+import BackstitchSync
 import BackstitchTesting
 
 /// Ends all trouble, and lets the devices exchange until nothing changes any more.
@@ -26,6 +27,7 @@ struct Settling {
             devices[index].store.setCommitFault(nil)
             devices[index].offlineUntil = 0
         }
+        cloud.performRollback()
         cloud.performLateRequests()
         for index in devices.indices where devices[index].selection != .all {
             try await routine.reopen(index, selection: .all)
@@ -62,8 +64,14 @@ struct Settling {
             let report = try await devices[index].engine.sync()
             try routine.endReset(index)
             story.note("\(devices[index].name) exchanged: \(report.summary)")
+            // Records that could not be delivered are looked up until two answers agree. One that is
+            // parked has to be tried again before.
+            let isMissing = try devices[index].store.read {
+                try UndeliveredRecords.count($0.reader) > 0
+            }
+            let asksAgain = try isMissing && devices[index].engine.parked().isEmpty
             return report.pulledRecords + report.pushedRecords + report.conflicts
-                + report.parkedRecords > 0 || !report.changes.isEmpty
+                + report.parkedRecords > 0 || asksAgain || !report.changes.isEmpty
         } catch let error as SyncError {
             story.note("\(devices[index].name) exchanged: \(error)")
             if error.code == .suspended { try await routine.resume(index) }

@@ -8,7 +8,6 @@ import Foundation
 /// before an exchange may be otherwise after it.
 actor SimulationWorld {
     private let script: SimulationScript
-    private let options: SimulationOptions
     private let directory: String
     private let clock = ManualClock()
     private let cloud: SimulatedCloud
@@ -27,10 +26,11 @@ actor SimulationWorld {
     private let requests: RequestEvents
     private let engines: EngineTroubles
     private let files: FileEvents
+    /// What is wrong with the step that is under way.
+    private var reasonToGiveUp = "was cancelled"
 
     init(_ script: SimulationScript, options: SimulationOptions) {
         self.script = script
-        self.options = options
         let setting = script.setting
         let parent =
             options.directory
@@ -60,7 +60,7 @@ actor SimulationWorld {
         requests = RequestEvents(
             devices: devices, choices: choices, setting: setting, story: story, routine: routine,
             service: service, compacting: compacting)
-        engines = EngineTroubles(setting, routine, renewing)
+        engines = EngineTroubles(setting, options, routine, renewing)
         files = FileEvents(
             devices: devices, choices: choices, cloud: cloud, story: story, checks: checks,
             files: FileChecks(devices: devices, cloud: cloud, story: story), routine: routine)
@@ -104,11 +104,13 @@ actor SimulationWorld {
     /// The number of the step that is under way.
     var step: Int { story.step }
 
+    /// Notes why the run is given up.
+    func giveUp(_ reason: String) { reasonToGiveUp = reason }
+
     /// The result of a run that is given up because it does not end.
     var endless: SimulationResult {
         var result = story.result
-        result.failure = story.failure(
-            "The run ends", ["Its step \(step) had not after \(options.patience)."])
+        result.failure = story.failure("The run ends", ["Its step \(step) \(reasonToGiveUp)."])
         return result
     }
 
@@ -175,6 +177,9 @@ actor SimulationWorld {
         case .backUp: service.backUp()
         case .restore: service.restore()
         case .wipe: service.wipe()
+        case .keepState: service.keepState()
+        case .rollBack(let state, let requests):
+            service.rollBack(to: state, afterRequests: requests)
         }
     }
 

@@ -147,8 +147,8 @@ extension StoreAssets {
     /// Compares every content with its hash, and looks for contents that are neither here nor on the
     /// service.
     ///
-    /// One that is not what its name says is moved to `blobs/corrupt`, so that it is downloaded or added
-    /// again.
+    /// One that is not what its name says, or no regular file, is moved to `blobs/corrupt`, so that it is
+    /// downloaded or added again.
     ///
     /// - Complexity: O(*n*) in the bytes of all contents.
     public func verify() async throws -> Verification {
@@ -174,14 +174,15 @@ extension StoreAssets {
         for (number, content) in contents.enumerated() {
             try Task.checkCancellation()
             progress(number, contents.count)
-            let found: ContentKey
+            var isWhole = false
             do {
-                found = try ContentFolder.hash(ofFileAt: folder.path(content)).key
+                isWhole = try ContentFolder.hash(ofFileAt: folder.path(content)).key == content
             } catch  where !folder.holds(content) {
-                continue
+                // It was removed in between, or it is a link, a pipe or a folder.
+                guard folder.isTaken(content) else { continue }
             }
             report.checked += 1
-            guard found != content else { continue }
+            guard !isWhole else { continue }
             if movesCorrupt { try await setAside(content) }
             report.corrupt.append(content.text)
         }

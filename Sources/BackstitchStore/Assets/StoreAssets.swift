@@ -93,6 +93,7 @@ public struct StoreAssets: Sendable {
             let now = log.settings.milliseconds()
             try ContentNotes(log).note(content, byteCount: byteCount) { note in
                 note.added = now
+                note.byteCount = byteCount
                 note.used = ContentNote.wholeHour(now)
                 if let checksum { note.checksum = checksum }
             }
@@ -105,6 +106,7 @@ public struct StoreAssets: Sendable {
     ///
     /// - Throws: `notHere` if it is not on this device and no engine runs that could download it, or
     ///   the service can't be reached; `assetMissing` if the service does not have it either;
+    ///   `assetCorrupt` if the file has another size than the content had when it came here;
     ///   `CancellationError`.
     public func open(_ asset: Asset) async throws -> AssetReader {
         if let reader = try await openHere(asset) { return reader }
@@ -138,8 +140,16 @@ public struct StoreAssets: Sendable {
             if !folder.holds(content) { return nil }
             throw error
         }
+        let note = try store.read { try $0.reader.meta.contentNote(content) }
+        if let note, note.byteCount != reader.byteCount {
+            throw StoreError(
+                .assetCorrupt,
+                "The file \(content.text) of the store has \(reader.byteCount) bytes, and had "
+                    + "\(note.byteCount). Run 'backstitch assets STORE --verify', which moves it away, "
+                    + "and open it again to download it, or add the file again.")
+        }
         let hour = ContentNote.wholeHour(store.configuration.clock.milliseconds)
-        if try store.read({ try $0.reader.meta.contentNote(content)?.used }) != hour {
+        if note?.used != hour {
             try await store.withLogWriter { log in
                 try ContentNotes(log).note(content, byteCount: reader.byteCount) { $0.used = hour }
             }

@@ -4,9 +4,10 @@ public struct CompactionReport: Hashable, Sendable {
     public let operationsBefore: Int
     /// The number of operations in the log after it; other writers may have added some meanwhile.
     public let operationsAfter: Int
-    /// The bytes that the log took up before it.
+    /// The bytes that the log took up before it: its pages, and what waited in the file `journal`.
     public let bytesBefore: Int
-    /// The bytes that the log takes up after it.
+    /// The bytes that the log takes up after it. They can be more than before: a baseline holds a whole
+    /// record, and the operations that it replaces may have held less.
     public let bytesAfter: Int
     /// The number of operations that were taken out.
     public let removed: Int

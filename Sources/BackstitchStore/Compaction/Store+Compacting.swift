@@ -3,11 +3,11 @@ public import BackstitchCore
 extension Store {
     /// Replaces operations of the log that the policy need not keep by baselines.
     ///
-    /// The tables, the outbox and the conflict journal stay as they are, and still follow from the
-    /// log. Operations that sync may need are kept whatever the policy says: a store that was never
-    /// synced keeps all. So are those that a projection of this store has not taken in yet. Works in
-    /// chunks of some twenty milliseconds, each a commit of its own: writers wait that long, readers not
-    /// at all. A crash leaves the chunks that were committed.
+    /// The tables, the outbox and the conflict journal stay as they are, and still follow from the log.
+    /// Operations that sync may need are kept whatever the policy says: a store that was never synced
+    /// keeps all but local-only ones, unless ``StoreConfiguration/syncs`` is false. So are those that a
+    /// projection of this store has not taken in yet. Works in chunks of some twenty milliseconds, each a
+    /// commit of its own: writers wait that long, readers not at all. A crash leaves committed chunks.
     ///
     /// Then half-empty pages of the log and the tables are packed, and free pages go back to the
     /// file system, except 64 for the next commits, short runs, and pages that a reader of any

@@ -34,7 +34,7 @@ package struct StoreCompaction {
         let registered = store.registered
         let (before, limit, bounds) = try store.read { transaction in
             let reader = transaction.reader
-            let limit = try LogBounds(reader).limit
+            let limit = try LogBounds(reader).limit()
             return (
                 try reader.log.size(pageBytes: pageBytes),
                 min(limit, try StoredProjections(reader).compactionLimit(of: registered) ?? limit),

@@ -13,14 +13,7 @@ public final class AssetReader: Sendable {
     public let url: URL
 
     init(path: String) throws {
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw ContentFolder.failure("read the file '\(path)'") }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else {
-            close(descriptor)
-            throw ContentFolder.failure("read the file '\(path)'")
-        }
-        byteCount = Int64(status.st_size)
+        (descriptor, byteCount) = try ContentFolder.openRegular(path)
         url = URL(filePath: path)
     }
 

@@ -25,11 +25,20 @@ package struct ContentFolder: Sendable {
 
     private func folder(_ content: ContentKey) -> String { root + "/" + content.text.prefix(2) }
 
-    /// The size of a content in bytes; nil if it is not here.
+    /// The size of a content in bytes; nil if it is not here. What is no regular file is no content.
     package func byteCount(_ content: ContentKey) -> Int64? {
-        var status = stat()
-        return unsafe stat(path(content), &status) == 0 ? Int64(status.st_size) : nil
+        status(content).flatMap { Self.isRegular($0) ? Int64($0.st_size) : nil }
     }
+
+    /// Whether anything has the name of a content.
+    func isTaken(_ content: ContentKey) -> Bool { status(content) != nil }
+
+    private func status(_ content: ContentKey) -> stat? {
+        var status = stat()
+        return unsafe lstat(path(content), &status) == 0 ? status : nil
+    }
+
+    private static func isRegular(_ status: stat) -> Bool { status.st_mode & S_IFMT == S_IFREG }
 
     package func holds(_ content: ContentKey) -> Bool { byteCount(content) != nil }
 
@@ -217,7 +226,7 @@ package struct ContentFolder: Sendable {
     }
 
     private func removeUnlocked(_ path: String) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unsafe unlink(path) }
         close(descriptor)
@@ -247,10 +256,27 @@ package struct ContentFolder: Sendable {
         return Int64(status.st_ctim.tv_sec) * 1_000 + Int64(status.st_ctim.tv_nsec) / 1_000_000
     }
 
+    /// Opens a regular file for reading, and gives its size. A pipe or a device is refused at once.
+    ///
+    /// - Throws: `inaccessible`, `io`.
+    static func openRegular(_ path: String) throws -> (descriptor: Int32, byteCount: Int64) {
+        // To open a pipe otherwise waits until somebody writes to it.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 || errno == ELOOP else {
+            throw failure("read the file '\(path)'")
+        }
+        var status = stat()
+        guard descriptor >= 0, unsafe fstat(descriptor, &status) == 0, isRegular(status) else {
+            if descriptor >= 0 { close(descriptor) }
+            throw StoreError(
+                .inaccessible, "'\(path)' is no regular file. Give the path of a file itself.")
+        }
+        return (descriptor, Int64(status.st_size))
+    }
+
     /// The SHA-256 and the size of a file, read in parts.
     package static func hash(ofFileAt path: String) throws -> (key: ContentKey, byteCount: Int64) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw failure("read the file '\(path)'") }
+        let descriptor = try openRegular(path).descriptor
         defer { close(descriptor) }
         var hash = SHA256()
         try unsafe visit(descriptor) { unsafe hash.update($0) }

@@ -44,7 +44,7 @@ extension DynamicRecord {
                     .damaged, "The row of \(table.name) \(key) can't be read. Run rebuild.")
             }
             values = table.values(of: fields)
-            if table.isUnderExamination { isUnreadable = !table.canRead(fields) }
+            if table.isUnderExamination { isUnreadable = !table.reads(fields) }
         }
         state =
             if row.isDeleted {

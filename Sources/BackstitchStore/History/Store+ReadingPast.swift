@@ -66,9 +66,9 @@ enum PastMoment {
         switch self {
         case .operation(let sequence): return sequence
         case .date(let date):
-            let end = date.timeIntervalSince1970 * 1000
-            let cutoff = end < Double(Int64.max / 2) ? Int64(max(0, end.rounded(.down))) + 1 : .max
-            return try reader.log.lastOperation(before: cutoff, through: reader.log.head)
+            // Rounded as the clock of operations is.
+            let end = date.comparedMilliseconds.map { max(0, $0) + 1 } ?? .max
+            return try reader.log.lastOperation(before: end, through: reader.log.head)
         }
     }
 }

@@ -26,26 +26,43 @@ struct SchemaAdopter {
         try StoreError.refuseSchema(violations)
     }
 
+    /// Notes in the store whether it may be synchronised, as the configuration says.
+    ///
+    /// - Throws: `invalidSchema` if it was synchronised and may not be.
+    func noteSync(
+        in environment: Environment, _ databases: Databases, _ catalog: CatalogSnapshot
+    ) throws {
+        let isNoted = try environment.read { transaction in
+            let reader = TableReader(
+                access: transaction.access, databases: databases, catalog: catalog)
+            return try LogBounds(reader).maySync == configuration.syncs
+        }
+        guard !isNoted else { return }
+        try environment.writer.submitAndWait {
+            try environment.write { transaction in
+                let log = try LogWriter(
+                    access: transaction.access, databases: databases,
+                    settings: LogWriter.Settings(configuration), catalog: catalog)
+                try log.marks.setMaySync(configuration.syncs)
+            }
+        }
+    }
+
     /// Numbers what is new, and does to the tables what can't wait.
     func adopt(in environment: Environment, _ databases: Databases) throws -> Catalog {
-        let stored = try environment.read { try Catalog.stored($0.access, databases) }
-        let catalog = stored ?? Catalog(storeID: LiveValues.nextID())
-        let adoption = try environment.read { transaction in
-            let reader = TableReader(
-                access: transaction.access, databases: databases,
-                catalog: CatalogSnapshot(catalog))
-            if stored == nil, try reader.log.head > 0 {
-                throw StoreError(
-                    .damaged,
-                    "The store at \(environment.directory) has lost its catalog. Restore it from a "
-                        + "backup.")
-            }
-            return try SchemaAdoption(schema, on: catalog, records: RecordScan(reader))
+        let directory = environment.directory
+        let (stored, planned) = try environment.read { transaction in
+            let stored = try Catalog.stored(transaction.access, databases)
+            return try (stored, examined(stored, transaction.access, databases, directory))
         }
-        try StoreError.refuseSchema(adoption.violations)
-        guard adoption.catalog != stored else { return adoption.catalog }
+        guard planned.catalog != stored else { return planned.catalog }
         return try environment.writer.submitAndWait {
             try environment.write { transaction in
+                // Another process may have opened the store meanwhile, with a schema of its own.
+                let now = try Catalog.stored(transaction.access, databases)
+                let adoption =
+                    try now == stored
+                    ? planned : examined(now, transaction.access, databases, directory)
                 let log = try LogWriter(
                     access: transaction.access, databases: databases,
                     settings: LogWriter.Settings(configuration),
@@ -61,6 +78,23 @@ struct SchemaAdopter {
                 return adoption.catalog
             }
         }
+    }
+
+    /// What follows from the schema for a store as a transaction sees it.
+    private func examined(
+        _ stored: Catalog?, _ access: Access, _ databases: Databases, _ directory: String
+    ) throws -> SchemaAdoption {
+        let catalog = stored ?? Catalog(storeID: LiveValues.nextID())
+        let reader = TableReader(
+            access: access, databases: databases, catalog: CatalogSnapshot(catalog))
+        if stored == nil, try reader.log.head > 0 {
+            throw StoreError(
+                .damaged,
+                "The store at \(directory) has lost its catalog. Restore it from a backup.")
+        }
+        let adoption = try SchemaAdoption(schema, on: catalog, records: RecordScan(reader))
+        try StoreError.refuseSchema(adoption.violations)
+        return adoption
     }
 }
 

@@ -173,9 +173,11 @@ struct SchemaWork {
     private func learned(_ fields: Fields, _ table: EntityTable) -> Fields {
         var learned = Fields()
         for (field, value) in fields {
-            guard case .unknown(let unknown) = value, let attribute = table.attribute(field),
-                attribute.isDeclared
+            let position = Int(field.rawValue) - 1
+            guard case .unknown(let unknown) = value, table.stored.indices.contains(position)
             else { continue }
+            let attribute = table.stored[position]
+            guard attribute.isDeclared else { continue }
             let (typed, fits) = ServiceMapping.storedValue(
                 .unknown(unknown), of: attribute.schema)
             if fits, typed != value { learned[field] = typed }

@@ -4,12 +4,12 @@ public import Foundation
 extension Store {
     /// Opens the store in a folder, or makes one there.
     ///
-    /// The schema is checked as a whole, and against what is stored. Opening does not read the log:
-    /// its time does not grow with the number of records. New indexes are built in the background
-    /// afterwards, see ``prepareIndexes(progress:)``. Attributes that became unique, references and
-    /// converted attributes are worked on first, some ten microseconds a record. A store of an older format
-    /// is brought to the present one, in a new file; the monitor is told how far (`store.migrating`). Then
-    /// ``StoreConfiguration/dataMigrations`` are made that the store lacks: open it where that may be waited for.
+    /// The schema is checked, and joins what other versions of the program declared (``StoreSchema/version``). Opening
+    /// does not read the log: its time does not grow with the number of records. New indexes are built afterwards,
+    /// see ``prepareIndexes(progress:)``. Attributes that became unique, references and converted attributes are
+    /// worked on first, some ten microseconds a record. A store of an older format is brought to the present one, in
+    /// a new file; the monitor is told how far (`store.migrating`). Then ``StoreConfiguration/dataMigrations`` are
+    /// made that the store lacks: open it where that may be waited for.
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `migrationFailed`; `notAStore`, `newerFormat`, `damaged`,
@@ -43,10 +43,9 @@ extension Store {
 
     /// Opens a store that exists, without the Swift types that wrote it.
     ///
-    /// For tools that show any store. Records and operations are read by name, with
-    /// `ReadTransaction.record(_:of:)`; Swift types are unknown to the store. What
-    /// its schema declared last stays declared, and indexes stay as they are. Nothing is created:
-    /// a folder that is no store is left as it is, down to its last byte.
+    /// For tools that show any store. Records and operations are read by name, with `ReadTransaction.record(_:of:)`;
+    /// Swift types are unknown to the store. What schemas declared stays declared, and indexes stay as they are.
+    /// Nothing is created: a folder that is no store is left as it is, down to its last byte.
     ///
     /// Other processes may write meanwhile; every read sees their last commit, and new names in it.
     ///
@@ -57,7 +56,8 @@ extension Store {
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated.
+    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated;
+    ///   `busy` if another process has it open that this one can't share it with.
     public static func open(
         existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false

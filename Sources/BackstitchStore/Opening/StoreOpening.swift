@@ -40,6 +40,7 @@ struct StoreOpening {
                 let shared = try SharedState.of(environment, databases, schema: schema) {
                     try adopter.adopt(in: environment, databases)
                 }
+                try adopter.noteSync(in: environment, databases, shared.catalog.snapshot)
                 return OpenFiles(
                     environment: environment, databases: databases, configuration: configuration,
                     shared: shared,
@@ -103,7 +104,6 @@ extension EnvironmentOptions {
         of configuration: StoreConfiguration, durability: StoreConfiguration.Durability? = nil
     ) {
         self = .store
-        addsDatabases = false
         self.durability = (durability ?? configuration.durability) == .full ? .full : .relaxed
         journal = .standard
         mapBytesMax = max(configuration.bytesMax, 1 << 20)

@@ -8,16 +8,18 @@ extension Verifier {
     ///
     /// Views that failed are checked up to there. What can't be built from the log any more, because it
     /// needs all of it, is left out.
+    ///
+    /// - Parameter progress: Called now and then with the number of operations since, of each view.
     func verifyProjections(
         _ registered: RegisteredProjections, scratch: TableReader,
-        _ report: inout VerificationReport
+        _ report: inout VerificationReport, progress: (Int) -> Void
     ) throws {
         for projection in registered.all {
             guard let state = try StoredProjections(reader).state(projection.name),
                 state.version == projection.version, !state.isClearing
             else { continue }
             if projection.needsWholeLog, try LogBounds(reader).compaction.through > 0 { continue }
-            if let problem = try problem(of: projection, state, registered, scratch) {
+            if let problem = try problem(of: projection, state, registered, scratch, progress) {
                 report.note(
                     "The view of the projection '\(projection.name)' \(problem) Rebuild it with "
                         + "rebuildProjection.")
@@ -27,17 +29,20 @@ extension Verifier {
 
     private func problem(
         of projection: RegisteredProjection, _ state: ProjectionState,
-        _ registered: RegisteredProjections, _ scratch: TableReader
+        _ registered: RegisteredProjections, _ scratch: TableReader, _ progress: (Int) -> Void
     ) throws -> String? {
         let run = CatchUpRun(
             projection.projection, projection, state, reader, registered, target: scratch)
         var folder = ChangeFolder()
         var problem: String?
+        var done = 0
         guard try state.checkpoint <= reader.log.head else {
             return "has operations up to \(state.checkpoint), and the log ends before."
         }
         try unsafe reader.log.visitStored(from: 1) { sequence, bytes in
             guard sequence <= state.checkpoint else { return false }
+            done += 1
+            if done % WorkProgress.interval == 0 { progress(WorkProgress.interval) }
             do {
                 _ = try unsafe run.take(bytes, at: sequence, &folder)
             } catch let error as LMDBError {

@@ -46,17 +46,11 @@ extension Store {
     public static var asyncReadsMax: Int { ReadExecutor.threadsMax }
 }
 
-/// Runs parts of tasks on a few threads that are none of Swift's own, which may wait for a disk.
-final class ReadExecutor: TaskExecutor {
+/// Runs asynchronous reads on a few threads, which may wait for a disk.
+enum ReadExecutor {
     static let threadsMax = 4
 
-    private static let shared = ReadExecutor()
-    private let threads = ThreadPool(threadsMax: threadsMax)
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        threads.submit { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
-    }
+    private static let shared = PoolExecutor(threadsMax: threadsMax)
 
     /// Runs a closure on one of the threads, in the caller's task.
     static func run<Result: Sendable>(

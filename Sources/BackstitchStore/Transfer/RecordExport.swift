@@ -14,7 +14,7 @@ struct RecordExport {
     /// - Returns: the number of records.
     func run(
         _ transaction: borrowing ReadTransaction, _ progress: (Int) -> Void,
-        to write: (UnsafeRawBufferPointer) throws -> Void
+        to write: ([UInt8]) throws -> Void
     ) throws -> Int {
         var buffer = ByteBuffer(capacity: Self.partBytes)
         var count = 0
@@ -26,14 +26,14 @@ struct RecordExport {
                     .write(into: &buffer)
                 count += 1
                 if buffer.count >= Self.partBytes {
-                    try unsafe write(buffer.bytes)
+                    try write(unsafe Array(buffer.bytes))
                     buffer.removeAll()
                     progress(count)
                 }
                 return true
             }
         }
-        if buffer.count > 0 { try unsafe write(buffer.bytes) }
+        if buffer.count > 0 { try write(unsafe Array(buffer.bytes)) }
         return count
     }
 

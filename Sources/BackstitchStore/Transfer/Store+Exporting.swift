@@ -13,8 +13,8 @@ extension Store {
     /// declares are there. Records are in the order of the catalog's entities and of their keys.
     /// Deleted ones, and what is known of the service, are not written.
     ///
-    /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
-    /// inside of it only. All are of one moment of the store, which is held until the last is taken:
+    /// The closure gets the lines in parts of some 64 KiB, each of whole lines and each an array of its own,
+    /// which costs a copy of the part. All are of one moment of the store, which is held until the last is taken:
     /// the space of what is deleted meanwhile is not used again. Memory does not grow with the store.
     ///
     /// - Parameters:
@@ -26,10 +26,10 @@ extension Store {
     @discardableResult
     public func export(
         entities: [String]? = nil, after place: RecordID? = nil,
-        progress: (Int) -> Void = { _ in }, to write: (UnsafeRawBufferPointer) throws -> Void
+        progress: (Int) -> Void = { _ in }, to write: ([UInt8]) throws -> Void
     ) throws -> Int {
         let export = RecordExport(entities: entities, place: place)
-        return try read { try unsafe export.run($0, progress, to: write) }
+        return try read { try export.run($0, progress, to: write) }
     }
 }
 

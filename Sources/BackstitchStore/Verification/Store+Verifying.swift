@@ -14,6 +14,9 @@ public struct VerificationReport: Hashable, Sendable {
     public internal(set) var isLogDamaged = false
     /// The problems, each with its place; at most ``problemsMax``.
     public internal(set) var problems: [String] = []
+    /// The records that share a value of a unique attribute, a sentence for each value; at most ``problemsMax``. The
+    /// store is consistent all the same: see ``ReadTransaction/uniqueViolations(limit:)``.
+    public internal(set) var uniqueViolations: [String] = []
 
     /// The most problems that a report lists.
     public static let problemsMax = 100
@@ -38,7 +41,7 @@ extension Store {
     /// built again in a temporary place. Takes some microseconds an operation, and 32 MB of memory for each
     /// thread at most. Writers go on; they are not part of what is checked.
     ///
-    /// - Parameter progress: Called now and then, on another thread.
+    /// - Parameter progress: Called now and then, on another thread, with a count of operations over all steps.
     /// - Throws: `closed` or `io`; what is wrong with the store is in the report.
     public func verify(
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -80,8 +83,9 @@ private struct StoreVerification {
         let threads = operations < Self.partedMin ? 1 : store.configuration.readThreads
         parts = try RecordParts(
             reader.log, count: max(threads, operations / Self.operationsPerPart + 1))
-        // The log is read twice: to be checked, and to be applied.
-        self.progress = SharedProgress(total: 2 * operations, progress)
+        // The log is read to be checked, to be applied, and once more for each view.
+        let readings = 2 + store.registered.all.count
+        self.progress = SharedProgress(total: readings * operations, progress)
     }
 
     func run() throws -> VerificationReport {
@@ -108,6 +112,7 @@ private struct StoreVerification {
                 for problem in try counts.get().problems { report.note(problem) }
             }
             for problem in try problemsOfProjections() { report.note(problem) }
+            if report.isConsistent { try report.noteUniqueViolations(reader) }
         } catch let error as StoreError where error.code == .damaged {
             report.note(error.message)
         }
@@ -149,11 +154,13 @@ private struct StoreVerification {
         let registered = store.registered
         if registered.all.isEmpty { return [] }
         let found = Locked(VerificationReport())
+        let progress = progress
         nonisolated(unsafe) let reader = reader  // This thread waits for the one that uses it.
         try unsafe VerificationPlace.withTables(store.configuration, reader.catalog) { scratch in
             var report = VerificationReport()
             let verifier = unsafe Verifier(reader: reader)
-            try verifier.verifyProjections(registered, scratch: scratch, &report)
+            try verifier.verifyProjections(
+                registered, scratch: scratch, &report, progress: progress.add)
             let done = report
             found.withLock { $0 = done }
         }
@@ -172,10 +179,10 @@ private final class SharedProgress: @unchecked Sendable {  // Protected by the m
         (self.total, self.tell) = (total, tell)
     }
 
-    /// Tells it inside, so that it never goes back.
+    /// Tells it inside, so that it never goes back. What is done again counts once.
     func add(_ count: Int) {
         monitor.inside {
-            done += count
+            done = min(done + count, total)
             tell(done, total)
         }
     }

@@ -259,7 +259,8 @@ struct Verifier {
     /// Compares the stored tally with the tables and notes a difference.
     func checkOutboxCounts(_ report: inout VerificationReport) throws {
         let stored = try OutboxCounter(reader).counting(at: reader.log.head)
-        var counted = OutboxCounting(sequence: stored.sequence, position: [])
+        var counted = OutboxCounting(
+            sequence: stored.sequence, position: [], countsRecords: stored.countsRecords)
         try OutboxCounter(reader).goOn(&counted, budget: .max, through: stored.position)
         if counted.tally != stored.tally {
             report.note(

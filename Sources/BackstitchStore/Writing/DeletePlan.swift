@@ -4,6 +4,7 @@ package import BackstitchLog
 /// What a delete will do, found out before anything is done.
 private struct DeletePlan {
     private let log: LogWriter
+    private let maySync: Bool
     /// The records to delete, referrers before what they refer to, but for cycles.
     private var deletions: [RecordPlace] = []
     private var isDeleted: Set<RecordPlace> = []
@@ -13,6 +14,7 @@ private struct DeletePlan {
 
     init(_ place: RecordPlace, in log: LogWriter) throws {
         self.log = log
+        maySync = try LogBounds(log.reader).maySync
         try add(place)
     }
 
@@ -87,7 +89,13 @@ private struct DeletePlan {
 
     private func delete(_ place: RecordPlace) throws {
         guard let row = try log.row(place.entity, place.key), !row.isDeleted else { return }
-        try log.appendDelete(origin: .local, entity: place.entity, key: place.key, row: row)
+        // No service ever has to hear of this, so that the row goes at once.
+        let isSettled = !maySync && !row.hasChangeTag
+        let stamp = SyncStamp(
+            changeTag: "", modifiedMilliseconds: 0, acknowledgedThrough: row.lastSequence)
+        try log.appendDelete(
+            origin: .local, entity: place.entity, key: place.key, row: row,
+            stamp: isSettled ? stamp : nil)
     }
 }
 

@@ -82,8 +82,11 @@ extension WriteTransaction {
         try keepExternal(of: binding)
         guard try log.fields.compare(row, keepingAllBut: binding.layout) else { return .unchanged }
         context.noteUniques(of: binding.number, key, isNew: false)
+        let mark = try log.catalog.table(binding.number)?
+            .mark(saving: log.fields, over: row, replacing: binding.layout)
         try log.appendUpdate(
-            origin: .local, entity: binding.number, key: key, previous: previous)
+            origin: .local, entity: binding.number, key: key, previous: previous,
+            flags: mark ?? [])
         return .updated
     }
 
@@ -115,7 +118,7 @@ extension LogWriter {
     /// Refuses record names that the service would refuse, and names that a record of another
     /// entity has: they are unique within a zone.
     package func checkName(_ key: RecordKey, of entity: EntityNumber) throws {
-        if let violation = key.name.violation { throw StoreError(.invalidName, violation) }
+        if let violation = key.name.violationIfNew { throw StoreError(.invalidName, violation) }
         for table in catalog.tables where table.number != entity {
             if let row = try reader.row(table.number, key), !row.isDeleted {
                 throw StoreError(
@@ -131,7 +134,6 @@ extension LogWriter {
     ///
     /// - Parameter row: What is left of an earlier record of the name.
     func insertAnew(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
-        let previous = row?.lastSequence ?? 0
         if let row, row.flags.contains(.isEvicted) {
             if isLocalOnly {
                 throw StoreError(
@@ -142,6 +144,8 @@ extension LogWriter {
             // Should this end before it is pushed, the one on the service is to come back.
             try noteMissedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
         }
-        try insertBody(origin: .local, entity: entity, key: key, previous: previous)
+        try insertBody(
+            origin: .local, entity: entity, key: key, previous: row?.lastSequence ?? 0,
+            flags: catalog.table(entity)?.mark(saving: fields) ?? [])
     }
 }

@@ -14,7 +14,7 @@ extension WriteTransaction {
     ///   - key: The record's zone and name.
     ///   - entity: The name of an entity that the store knows.
     ///   - addsAttributes: Whether attributes that the store does not know are added to it, as for
-    ///     records from the service. Otherwise they are refused.
+    ///     records from the service, up to 4,000 attributes of an entity. Otherwise they are refused.
     /// - Returns: what was done.
     /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; nothing is changed then.
     @discardableResult
@@ -42,8 +42,9 @@ extension WriteTransaction {
         let previous = row.lastSequence
         let declared = FieldLayout(fields: table.declaredFields.sorted())
         guard try log.fields.compare(row, keepingAllBut: declared) else { return .unchanged }
+        let mark = try table.mark(saving: log.fields, over: row, replacing: declared)
         try log.appendUpdate(
-            origin: .local, entity: table.number, key: key, previous: previous)
+            origin: .local, entity: table.number, key: key, previous: previous, flags: mark)
         return .updated
     }
 
@@ -59,7 +60,7 @@ extension WriteTransaction {
                     + "was saved.")
         }
         var fields: [(FieldID, RecordValue)] = []
-        var added: [(String, RecordValue)] = []
+        var added: [(name: String, value: RecordValue)] = []
         for (name, value) in values.sorted(by: { $0.key < $1.key }) where value != .null {
             guard let attribute = table.attribute(named: name) else {
                 guard addsAttributes, !name.isEmpty, name.utf8.count <= Catalog.nameBytesMax else {
@@ -76,18 +77,38 @@ extension WriteTransaction {
                     .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
             }
         }
-        // Numbered last, so that a record that is refused numbers nothing.
+        fields += try addAttributes(added, to: table)
+        return fields.sorted { $0.0 < $1.0 }
+    }
+
+    /// Numbers attributes that the entity does not have, and gives their values by field.
+    ///
+    /// They are numbered last and at once, so that a record that is refused numbers nothing.
+    private func addAttributes(
+        _ added: [(name: String, value: RecordValue)], to table: EntityTable
+    ) throws -> [(FieldID, RecordValue)] {
+        guard !added.isEmpty else { return [] }
+        let room = max(0, Catalog.undeclaredMax - table.attributes.count)
+        guard added.count <= room else {
+            throw StoreError(
+                .invalidValue,
+                "\(table.name) can't get \(added.count) attributes that no schema declares: there "
+                    + "is room for \(room) more. Save fewer, or declare the attributes in the "
+                    + "schema.")
+        }
+        var values: [RecordValue] = []
         for (name, value) in added {
-            let checked: RecordValue
             do throws(ValueMisfit) {
-                checked = try value.saved(as: nil)
+                values.append(try value.saved(as: nil))
             } catch {
                 throw StoreError(
                     .invalidValue, "\(table.name).\(name) can't be saved: \(error.reason).")
             }
-            fields.append((try log.catalogChanges.field(named: name, of: table).1, checked))
         }
-        return fields.sorted { $0.0 < $1.0 }
+        // They get the next numbers, in their order.
+        let first = table.attributes.count
+        let changed = try log.catalogChanges.numberFields(named: added.map(\.name), of: table)
+        return zip(changed.attributes[first...], values).map { ($0.field, $1) }
     }
 }
 

@@ -1,6 +1,6 @@
 // The shell: signing in, the address, the keyboard, and news of changes.
 
-import { h, show, problem, number, note } from "./dom.js";
+import { h, show, problem, number, plural, note } from "./dom.js";
 import * as api from "./api.js";
 import { address } from "./values.js";
 import { overview } from "./overview.js";
@@ -23,7 +23,7 @@ const kinds = {
     search: "id or text ( / )",
     find,
     last: (info) => info.log.lastSequence,
-    facts: (info) => [`${number(info.outbox.records)} pending`, `${number(info.parkedCount)} parked`, `${number(info.conflicts)} conflicts`, `seq ${number(context.lastSequence)}`,
+    facts: (info) => [`${number(info.outbox.records)} pending`, `${number(info.parkedCount)} parked`, plural(info.conflicts, "conflict"), `seq ${number(context.lastSequence)}`,
       ...(info.engine?.running ? [`engine ${info.engine.status}`] : [])],
   },
   hub: {
@@ -36,7 +36,7 @@ const kinds = {
       if (first && words) location.hash = `#/users?${new URLSearchParams({ container: first.container, environment: first.environment, name: words })}`;
     },
     last: () => 0,
-    facts: (info) => [info.served ? "served" : "not served", `${number(info.sessions)} sessions`, `${number(info.slowRequests)} slow requests`],
+    facts: (info) => [info.served ? "served" : "not served", plural(info.sessions, "session"), plural(info.slowRequests, "slow request")],
   },
 };
 const main = document.getElementById("main");
@@ -44,6 +44,17 @@ const context = { session: null, lastSequence: 0, entities: [] };
 const kind = () => kinds[context.session.kind];
 let current = null;
 let turn = 0;
+// Lists that were left, by their entries of the history: who comes back finds the same rows at the same place.
+const kept = new Map();
+const keptMax = 20;
+let place = null;
+history.scrollRestoration = "manual";
+
+// An entry of the history has a number once its page was opened.
+function entry() {
+  if (!history.state?.entry) history.replaceState({ entry: Math.random() }, "");
+  return history.state.entry;
+}
 
 // An address may be cut or mistyped.
 function decoded(part) {
@@ -58,6 +69,8 @@ function route() {
 
 async function open(focuses) {
   const mine = ++turn;
+  // It asked, or told, about the page before.
+  document.getElementById("dialog").close();
   const focused = document.activeElement;
   const where = route();
   const page = where.page === "record" && context.session.kind === "store" ? record : kind().pages[where.page];
@@ -66,10 +79,18 @@ async function open(focuses) {
     if (link.dataset.page === nav) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  if (current?.keeps?.()) {
+    kept.set(place.entry, { ...place, page: current, top: window.scrollY, lastSequence: context.lastSequence });
+    if (kept.size > keptMax) kept.delete(kept.keys().next().value);
+  }
   current?.leave?.();
   current = null;
-  const view = h("div", { "data-page": where.page });
-  try {
+  const at = entry();
+  const back = kept.get(at);
+  kept.delete(at);
+  const view = back?.view ?? h("div", { "data-page": where.page });
+  if (back) current = back.page;
+  else try {
     if (!page) throw new Error("There is no such page. Choose one above.");
     const opened = await page(view, where, context);
     if (mine !== turn) return opened?.leave?.();
@@ -78,12 +99,16 @@ async function open(focuses) {
     if (mine !== turn) return;
     show(view, h("h1", {}, "That did not work"), problem(error));
   }
+  place = { entry: at, view };
   show(main, view);
   document.title = `${view.querySelector("h1")?.textContent ?? "Studio"} – ${context.session.name}`;
   if (!focuses) return;
   // Who went on to another place meanwhile, as to the search, stays there.
   if ([focused, document.body].includes(document.activeElement)) main.focus({ preventScroll: true });
-  window.scrollTo(0, 0);
+  window.scrollTo(0, back?.top ?? 0);
+  if (!back || back.lastSequence === context.lastSequence) return;
+  current.changed?.(context.lastSequence, back.lastSequence);
+  current.refreshed?.();
 }
 
 async function head() {

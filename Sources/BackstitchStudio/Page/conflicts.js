@@ -49,5 +49,5 @@ export async function conflicts(view, route, context) {
   show(view, h("h1", {}, `Conflicts`), h("p", { class: "quiet" }, `${number(known)} in the journal, newest first. What each side changed is marked.`),
     pill, list, more, command(["conflicts", context.session.path, ...(entity ? ["--entity", entity] : []), "--json"]));
   await older();
-  return { refreshed: () => { if (context.info.conflicts !== known) { known = context.info.conflicts; pill.hidden = false; } } };
+  return { keeps: () => true, refreshed: () => { if (context.info.conflicts !== known) { known = context.info.conflicts; pill.hidden = false; } } };
 }

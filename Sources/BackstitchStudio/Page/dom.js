@@ -63,7 +63,7 @@ export function confirmByName(title, what, name) {
       h("label", {}, `Type the name of the store, ${name}, to go on`, input),
       h("p", { class: "tools" }, h("button", { class: "main", type: "submit" }, title),
         h("button", { type: "button", onclick: () => finish(null) }, "Cancel"))));
-    dialog.oncancel = () => resolve(null);
+    dialog.onclose = () => { if (!dialog.open) resolve(null); };
     dialog.showModal();
     input.focus();
   });

@@ -1,4 +1,4 @@
-import { h, show, table, number, bytes, problem, command, confirmByName, note } from "./dom.js";
+import { h, show, table, number, bytes, plural, problem, command, confirmByName, note } from "./dom.js";
 import { read, act } from "./api.js";
 
 const works = { verify: "Verify", doctor: "Examine the store's files", assets: "Verify files of records", compact: "Compact the log", backup: "Back up" };
@@ -41,13 +41,13 @@ export async function health(view, route, context) {
       assets: () => (document.corrupt.length + document.missing.length === 0 ? [`All ${number(document.checked)} contents are what their hashes say${document.orphans ? `; ${number(document.orphans)} are named by nothing` : ""}.`, "good"]
         : [`${number(document.corrupt.length)} contents differ from their hashes, and ${number(document.missing.length)} are neither here nor on the service. Nothing was moved: backstitch assets --verify moves those that differ away, so that they are fetched again.`, "bad"]),
       doctor: () => (document.healthy ? ["Nothing is wrong with the files.", "good"] : [`What helps: ${document.remedy}`, "bad"]),
-      compact: () => [`${number(document.removed)} operations were taken out.`, "good"], backup: () => [`Copied and verified, to ${document.target}.`, "good"] }[status.kind]();
+      compact: () => [`Removed ${plural(document.removed, "operation")}.${document.bytesAfter > document.bytesBefore ? " The log grew, because baselines hold whole records." : ""}`, "good"], backup: () => [`Copied and verified, to ${document.target}.`, "good"] }[status.kind]();
     return [title, h("p", { class: verdict[1], id: "verdict" }, verdict[0]), (document.problems ?? document.findings ?? [...(document.corrupt ?? []).map((hash) => `differs: ${hash}`), ...(document.missing ?? []).map((hash) => `missing: ${hash}`)]).slice(0, 100).map((item) => h("p", {}, typeof item === "string" ? item : `${item.part}: ${item.message}`)),
-      table(["", ""], Object.entries(document).filter(([, value]) => typeof value !== "object").map(([key, value]) => [key, typeof value === "number" ? number(value) : String(value)]))];
+      table(["Figure", "Value"], Object.entries(document).filter(([, value]) => typeof value !== "object").map(([key, value]) => [key, typeof value === "number" ? number(value) : String(value)]))];
   }
   function draw() {
     const { info } = context;
-    show(facts, h("h2", {}, "Space"), table(["", ""], [["The file", bytes(info.space.fileBytes)], ["On disk", bytes(info.space.allocatedBytes)], ["Pages in use", number(info.space.usedPages)], ["Free pages", number(info.space.freePages)], ["Room in the map", bytes(info.space.mapBytes)]], { numbers: [1] }),
+    show(facts, h("h2", {}, "Space"), table(["Figure", "Value"], [["Length of the data file", bytes(info.space.fileBytes)], ["The data file on disk", bytes(info.space.allocatedBytes)], ["The journal on disk", bytes(info.space.journalBytes)], ["Pages in use", number(info.space.usedPages)], ["Free pages", number(info.space.freePages)], ["Room in the map", bytes(info.space.mapBytes)]], { numbers: [1] }),
       h("h2", {}, "Log"), h("p", {}, info.log.compactedThrough ? `Compacted through operation ${number(info.log.compactedThrough)}: ${number(info.log.operations)} are left.` : `Never compacted: all ${number(info.log.operations)} operations are there.`),
       h("h2", {}, "Views"), info.projections.length ? table(["View", "Version", "Checkpoint", "Entries", "State"], info.projections.map((view) => [view.name, view.version, number(view.checkpoint), number(view.entries), view.reason ? h("span", { class: "bad" }, `failed at ${view.failedAt}: ${view.reason}`) : view.complete ? "ready" : "being built"])) : h("p", { class: "quiet" }, "The store keeps no views."));
   }

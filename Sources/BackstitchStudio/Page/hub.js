@@ -4,7 +4,7 @@ import { h, show, table, number, bytes, plural, empty, command, confirmByName, n
 import { read, act } from "./api.js";
 
 const most = (count, hasMore) => (hasMore ? "more than " : "") + number(count);
-const moment = (text) => text ?? h("span", { class: "quiet" }, "never");
+const moment = (text, none) => text ?? h("span", { class: "quiet" }, none);
 
 export async function hubOverview(view, route, context) {
   const draw = () => {
@@ -15,8 +15,8 @@ export async function hubOverview(view, route, context) {
         card("Sessions", most(hub.sessions, hub.hasMoreSessions), "that have not ended", "#/sessions"),
         card("Slow requests", number(hub.slowRequests), "of the last ones, over 250 ms", "#/requests"),
         card("Records", bytes(hub.containers.reduce((sum, one) => sum + one.bytes, 0)), "as quotas count them, with files", "#/zones"),
-        card("On disk", bytes(hub.fileBytes), "the file of records"),
-        card("Service", hub.served ? "running" : "not running", hub.served ? "a hub serves this folder" : "start it with backstitch hub --data")),
+        card("On disk", bytes(hub.fileBytes), "data and journal, without files"),
+        card("Service", hub.served ? "running" : "not running", hub.served ? "a hub serves this folder" : `start it with: backstitch hub --data ${context.session.path}`)),
       h("h2", {}, "Containers"),
       hub.containers.length ? table(["Container", "Environment", "Users", "Databases", "Size"], hub.containers.map((one) => [
         one.container, one.environment,
@@ -69,7 +69,7 @@ export async function users(view, route, context) {
     ({ user, bytes: size }) => [[user.name + (user.erased ? " (being erased)" : ""), h("span", { class: "mono" }, user.userRecordName), user.emailAddress ?? "", user.discoverable ? "yes" : "no", bytes(size)]],
     given.name ? "There is no user of this name." : "There are no users yet.", { numbers: [4] });
   await draw();
-  return { refreshed: draw };
+  return { keeps: () => true, refreshed: draw };
 }
 
 export async function sessions(view, route, context) {
@@ -84,16 +84,16 @@ export async function sessions(view, route, context) {
   show(view, h("h1", {}, "Sessions"), places.sessions, h("h2", {}, "API tokens"), places.tokens, h("h2", {}, "Server keys"), places.keys,
     command(["hub", "sessions", "list", "--data", context.session.path, "--json"]));
   const draw = async () => {
-    await list(places.sessions, "sessions", {}, ["Id", "User", "Began", "Used", "Ends", "Container", ""],
-      (one) => [[id(one), one.user ?? one.userRecordName, moment(one.created), moment(one.used), one.ends, at(one), revoke(one, "End session", `The devices of this session of ${one.user ?? "the user"} have to sign in again.`)]],
+    await list(places.sessions, "sessions", {}, ["Id", "User", "Began", "Used", "Ends", "Container", "Action"],
+      (one) => [[id(one), one.user ?? one.userRecordName, moment(one.created, "not known"), moment(one.used, "not after its first days"), one.ends, at(one), revoke(one, "End session", `The devices of this session of ${one.user ?? "the user"} have to sign in again.`)]],
       "Nobody is signed in.");
-    await list(places.tokens, "tokens", {}, ["Id", "Label", "Signs in for", "Container", ""],
+    await list(places.tokens, "tokens", {}, ["Id", "Label", "Signs in for", "Container", "Action"],
       (one) => [[id(one), one.label ?? "", one.callback ?? (one.origins ?? []).join(" "), at(one), revoke(one, "Revoke", "Programs that use this API token are refused from then on.")]], "There are no API tokens.");
-    await list(places.keys, "keys", {}, ["Id", "Label", "Name in records", "Container", ""],
+    await list(places.keys, "keys", {}, ["Id", "Label", "Name in records", "Container", "Action"],
       (one) => [[id(one), one.label ?? "", h("span", { class: "mono" }, one.userRecordName ?? ""), at(one), revoke(one, "Revoke", "Servers that sign with this key are refused from then on.")]], "There are no server keys.");
   };
   await draw();
-  return { refreshed: draw };
+  return { keeps: () => true, refreshed: draw };
 }
 
 export async function zones(view, route, context) {
@@ -112,7 +112,7 @@ export async function zones(view, route, context) {
         .concat(one.hasMoreZones ? [h("tr", {}, h("td", {}), h("td", {}), h("td", { class: "quiet" }, "and more"), h("td", {}), h("td", {}))] : []);
     }, "Nothing was stored yet.", { numbers: [1, 3, 4] });
   await draw();
-  return { refreshed: draw };
+  return { keeps: () => true, refreshed: draw };
 }
 
 export async function requests(view, route, context) {

@@ -27,8 +27,10 @@ export async function log(view, route, context) {
   };
   // Operations that the filter leaves out are looked at part by part, until there is something to show.
   let turn = 0;
+  let isWhole = false;
   async function older() {
     const mine = ++turn;
+    isWhole = false;
     try {
       let found = 0;
       let examined = 0;
@@ -44,6 +46,7 @@ export async function log(view, route, context) {
           h("button", { type: "button", id: "stop", onclick: () => { turn += 1; show(more, h("span", { class: "warn" }, "Stopped. "), h("button", { type: "button", onclick: older }, "Go on")); } }, "Stop"));
         shown();
       } while (before && found < 100);
+      isWhole = true;
       show(more, before ? h("button", { type: "button", onclick: older }, "Older operations") : h("span", { class: "quiet" }, list.children.length ? "The beginning of the log." : ""));
       if (!list.children.length && !before) show(more, empty("No operation matches."));
     } catch (error) { show(more, problem(error)); }
@@ -66,7 +69,7 @@ export async function log(view, route, context) {
     pill, list, more, command(["log", context.session.path, ...(entity ? ["--entity", entity] : []), ...(record ? ["--record", record] : []), "--follow", "--json"]));
   // What is looked through goes on beside the page.
   await new Promise((resolve) => { shown = resolve; older().then(resolve); });
-  return { leave: () => { turn += 1; }, changed: (last) => {
+  return { keeps: () => isWhole, leave: () => { turn += 1; }, changed: (last) => {
     // Who reads further down is not moved.
     if (window.scrollY < 120) return newer();
     pill.hidden = false;

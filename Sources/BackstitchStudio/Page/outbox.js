@@ -47,7 +47,7 @@ export async function outbox(view, route, context) {
     show(view, h("h1", {}, "Outbox"),
       h("h2", {}, "Parked: the service refused them"),
       box.parked.length ? h("p", {}, h("button", { type: "button", onclick: () => save(box.parked, "parked.jsonl").catch((error) => note(error.message)) }, "Save as JSON Lines")) : null,
-      box.parked.length ? table(["Record", "Reason", "What helps", "Would be sent", ""], box.parked.map((row) => h("tr", { "data-href": address(row.entity, row.record) },
+      box.parked.length ? table(["Record", "Reason", "What helps", "Would be sent", "Action"], box.parked.map((row) => h("tr", { "data-href": address(row.entity, row.record) },
         h("td", {}, link(row)), h("td", { class: "bad" }, row.reason), h("td", {}, remedy(row)), h("td", {}, what(row)),
         h("td", {}, writes ? [h("a", { href: `${address(row.entity, row.record)}?edit=1` }, "Edit"), " ", h("button", { type: "button", onclick: () => act1("parked/retry", row, "Try again", "The next round of synchronisation sends it again.") }, "Try again"), " ",
           h("button", { class: "danger", type: "button", onclick: () => act1("parked/discard", row, "Discard", "Gives up the edits; the record becomes what the service has, and what is lost goes to the conflict journal.") }, "Discard")]
@@ -60,5 +60,5 @@ export async function outbox(view, route, context) {
       command(["inspect", context.session.path, "--json"]));
   }
   await draw();
-  return { refreshed: draw };
+  return { keeps: () => true, refreshed: draw };
 }

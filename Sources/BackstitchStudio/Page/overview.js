@@ -3,6 +3,8 @@ import { read } from "./api.js";
 
 export async function overview(view, route, context) {
   const recent = await read("log", { limit: 200 });
+  // The folder of files may be large, so that it is counted once, and the page does not wait for it.
+  let files = null;
   const draw = () => {
     const { info, entities } = context;
     const space = info.space;
@@ -14,7 +16,7 @@ export async function overview(view, route, context) {
         card("Parked", number(info.parkedCount), info.parkedCount ? "the service refused them" : "nothing was refused", "#/outbox"),
         card("Conflicts", number(info.conflicts), info.conflicts ? "settled; each can be undone" : "none so far", "#/conflicts"),
         info.engine && card("Synchronised", info.engine.running ? info.engine.status : "no engine", lastRound(info.engine), "#/sync"),
-        card("On disk", bytes(space.allocatedBytes), `${number(space.usedPages)} pages in use, ${number(space.freePages)} free`, "#/health")),
+        card("On disk", bytes(space.allocatedBytes + space.journalBytes + (files?.bytes ?? 0)), `${bytes(space.allocatedBytes)} of data, ${bytes(space.journalBytes)} of journal, ${files ? `${bytes(files.bytes)} in ${plural(files.files, "file")}` : "files are being counted"}`, "#/health")),
       h("h2", {}, "Entities"),
       entities.length ? table(["Entity", "Records", "Tombstones", "Unreadable", "Indexed attributes"], entities.map((entity) => h("tr", { "data-href": `#/records/${encodeURIComponent(entity.name)}` },
         h("td", {}, h("a", { href: `#/records/${encodeURIComponent(entity.name)}` }, entity.name), entity.declared ? "" : " (not declared)"),
@@ -28,6 +30,7 @@ export async function overview(view, route, context) {
       command(["inspect", context.session.path, "--json"]));
   };
   draw();
+  read("assets").then((answer) => { files = answer; draw(); }, () => {});
   return { refreshed: draw, synced: draw };
 }
 

@@ -18,10 +18,10 @@ export async function queries(view, route, context) {
     const started = performance.now();
     const page = await read("records", words);
     const time = performance.now() - started;
-    const swift = `Query(${name}.self)${given.where ? `.where { /* ${given.where} */ }` : ""}${(given.sort ?? "").split(",").filter(Boolean).map((key) => key.startsWith("-") ? `.sorted(by: \\.${key.slice(1)}, order: .reverse)` : `.sorted(by: \\.${key})`).join("")}${given.limit ? `.limit(${given.limit})` : ""}`;
     show(place, h("h2", {}, "How it is answered"), h("ol", {}, explained.steps.map((step) => h("li", {}, h("code", {}, step)))),
       h("p", {}, page.scan?.through ? `It has to look at all ${page.scan.total.toLocaleString("en-US")} rows; the first ${page.scan.examined.toLocaleString("en-US")} took ${time.toFixed(1)} ms. ` : `${plural(page.records.length, "row")}${page.next ? " and more" : ""} in ${time.toFixed(1)} ms. `, h("a", { href: `#/records/${encodeURIComponent(name)}?${new URLSearchParams({ where: given.where ?? "", sort: given.sort ?? "" })}` }, "Show them")),
-      h("h2", {}, "In Swift"), h("p", {}, h("code", {}, swift)),
+      h("h2", {}, "In Swift"), explained.swift ? h("pre", { id: "swift" }, h("code", {}, explained.swift)) : h("p", { class: "quiet" }, "This condition has no short form in code."),
+      h("p", { class: "quiet" }, "Fetch it in store.read. It goes by names, so it needs no type of your app. With a type, begin with Query<Type>() and write typed tests: .where(\\.stars, atLeast: 4)."),
       command(["query", context.session.path, name, ...(given.where ? ["--where", given.where] : []), ...(given.sort ? ["--sort", given.sort] : []), "--explain"]));
   } catch (error) { show(place, problem(error)); }
   return {};

@@ -32,6 +32,9 @@ export async function records(view, route, context) {
     location.hash = `#/records/${encodeURIComponent(name)}${next.size ? "?" + next : ""}`;
   };
   const body = h("tbody");
+  // Above the table, because the rows may fill the screen: what is shown is not the answer yet.
+  const partial = h("p", { id: "partial", class: "partial", hidden: true });
+  const showPartial = (words) => { partial.hidden = !words; show(partial, words); body.classList.toggle("dim", Boolean(words)); };
   const more = h("p");
   const exporting = h("span");
   const count = h("span", { id: "count", class: "quiet" }, "counting…");
@@ -50,12 +53,16 @@ export async function records(view, route, context) {
   let through = null;
   let isScan = false;
   let countScans = false;
+  let isWhole = false;
+  let isCounted = false;
   const show100 = (page, base) => { while (body.rows.length > base) body.deleteRow(base); body.append(...page.map(row)); };
-  const progress = (examined, total) => h("span", {}, h("progress", { max: total || 1, value: examined, "aria-label": "Rows looked at" }), ` ${number(examined)} of ${number(total)} rows looked at `,
-    h("button", { type: "button", id: "stop", onclick: () => { turn += 1; show(more, h("span", { class: "warn" }, `Stopped after ${number(examined)} of ${number(total)} rows. `), h("button", { type: "button", onclick: () => load(true) }, "Begin again")); } }, "Stop"));
+  const unfinished = sort ? "Partial: rows that are not read yet may belong before and between these." : "Partial: further rows may match.";
+  const progress = (examined, total) => [h("b", {}, unfinished), " ", h("progress", { max: total || 1, value: examined, "aria-label": "Rows looked at" }), ` ${number(examined)} of ${number(total)} rows looked at `,
+    h("button", { type: "button", id: "stop", onclick: () => { turn += 1; showPartial([h("b", { class: "warn" }, unfinished), ` Stopped after ${number(examined)} of ${number(total)} rows. `, h("button", { type: "button", onclick: () => load(true) }, "Begin again")]); } }, "Stop")];
 
   async function load(anew) {
     const mine = ++turn;
+    isWhole = false;
     try {
       const started = performance.now();
       if (anew) { after = null; place = null; through = null; isScan = false; }
@@ -72,6 +79,8 @@ export async function records(view, route, context) {
       }
     } catch (error) {
       if (mine !== turn) return;
+      // Rows of a look that failed are no answer either.
+      if (!partial.hidden) showPartial(h("b", { class: "warn" }, unfinished));
       show(more, problem(error));
       count.textContent = "";
     }
@@ -89,7 +98,7 @@ export async function records(view, route, context) {
       show100(found.slice(0, pageSize), base);
       const isFull = !sort && found.length > pageSize;
       if (!page.scan.through || isFull) break;
-      show(more, progress(examined, page.scan.total));
+      showPartial(progress(examined, page.scan.total));
       page = await read("records", { entity: name, where, sort, scan: 1, place: sort ? place : null, through: page.scan.through, limit: sort ? pageSize + 1 : pageSize + 1 - found.length });
       if (mine !== turn) return;
     }
@@ -101,11 +110,14 @@ export async function records(view, route, context) {
     ended(hasMore, shown.length, started);
   }
   function ended(hasMore, size, started) {
+    isWhole = true;
+    showPartial(null);
     show(more, hasMore ? h("button", { type: "button", onclick: () => load(false) }, "More rows") : null,
       h("span", { class: "quiet", id: "time" }, ` ${plural(body.rows.length, "row")} shown, the last ${size} in ${Math.round(performance.now() - started)} ms`));
     if (!body.rows.length) show(more, empty(where ? "No record matches. Change the condition, or take it away." : "There are no records of this entity."));
   }
   async function tell(mine) {
+    isCounted = false;
     try {
       let answer = await read("count", { entity: name, where });
       let sum = answer.count;
@@ -115,7 +127,9 @@ export async function records(view, route, context) {
         answer = await read("count", { entity: name, where, through: answer.scan.through });
         sum += answer.count;
       }
-      if (mine === turn) count.textContent = (answer.atLeast ? "more than " : "") + plural(sum, "record");
+      if (mine !== turn) return;
+      count.textContent = (answer.atLeast ? "more than " : "") + plural(sum, "record");
+      isCounted = true;
     } catch { count.textContent = ""; }
   }
 
@@ -170,10 +184,10 @@ export async function records(view, route, context) {
     saved,
     h("details", {}, h("summary", {}, "Columns"), h("div", { class: "tools" }, declared.map((attribute) => h("label", { class: "inline" },
       h("input", { type: "checkbox", checked: chosen.includes(attribute.name), onchange: (event) => go({ columns: declared.map((a) => a.name).filter((n) => n === attribute.name ? event.target.checked : chosen.includes(n)).join(",") }) }), attribute.name)))),
-    pill, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Record"), columns.map(title))), body)), more,
+    pill, partial, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Record"), columns.map(title))), body)), more,
     command(["query", context.session.path, name, ...(where ? ["--where", where] : []), ...(sort ? ["--sort", sort] : []), "--json"]));
   const first = load(true);
   // A scan goes on beside the page.
   await Promise.race([first, new Promise((resolve) => { const look = setInterval(() => { if (body.rows.length || isScan) { clearInterval(look); resolve(); } }, 10); first.finally(() => clearInterval(look)); })]);
-  return { changed: () => { pill.hidden = false; if (!isScan && !countScans) tell(turn); }, leave: () => { turn += 1; } };
+  return { changed: () => { pill.hidden = false; if (!isScan && !countScans) tell(turn); }, keeps: () => isWhole && isCounted, leave: () => { turn += 1; } };
 }

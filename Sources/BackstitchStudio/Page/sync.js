@@ -8,9 +8,9 @@ export async function sync(view, route, context) {
     const page = await read("log", { limit: 200 });
     const { info } = context;
     const exchanged = page.operations.filter((operation) => operation.origin !== "local" && operation.origin !== "localOnly" || ["acknowledge", "park", "release"].includes(operation.kind));
-    const state = info.zones.some((zone) => zone.suspension) ? ["suspended", "bad"] : info.outbox.records ? ["has something to push", "warn"] : info.zones.some((zone) => zone.needsPull) ? ["has something to pull", "warn"] : info.zones.length ? ["in step, as far as the store knows", "good"] : ["was never synchronised", "quiet"];
+    const state = info.zones.some((zone) => zone.suspension) ? ["is suspended", "bad"] : info.outbox.records ? ["has something to push", "warn"] : info.zones.some((zone) => zone.needsPull) ? ["has something to pull", "warn"] : info.zones.length ? ["is in step, as far as it knows", "good"] : ["was never synchronised", "quiet"];
     show(view, h("h1", {}, "Sync"), h("p", {}, "The store ", h("b", { class: state[1], id: "state" }, state[0]), "."), engine(info.engine),
-      h("div", { class: "cards" }, [["To push", info.outbox.records], ["Parked", info.parkedCount], ["Conflicts", info.conflicts], ["Incomplete", info.incompleteCount]].map(([title, value]) => h("div", { class: "card" }, title, h("b", {}, number(value))))),
+      h("div", { class: "cards" }, [["To push", info.outbox.records], ["Parked", info.parkedCount], ["Conflicts", info.conflicts], ["Incomplete", info.incompleteCount], ["Undelivered", info.undeliveredCount]].map(([title, value]) => h("div", { class: "card" }, title, h("b", {}, number(value))))),
       h("h2", {}, "Zones"), info.zones.length ? table(["Zone", "Set up", "Token", "Changes to pull", "Fetched anew", "Suspended"], info.zones.map((zone) => [zone.name, zone.setUp ? "yes" : "no", zone.hasToken ? "yes" : "no", zone.needsPull ? "yes" : "no", zone.fullFetch ? "yes" : "no", zone.suspension ?? "no"])) : empty("The store belongs to no zone yet: ", h("code", {}, "backstitch sync"), " or the app's engine connects it."),
       h("h2", {}, "Exchanged with the service, newest first"),
       exchanged.length ? table(["Sequence", "When", "What", "Record", "Tag"], exchanged.slice(0, 100).map((operation) => h("tr", { "data-href": address(operation.entity, operation.record) },

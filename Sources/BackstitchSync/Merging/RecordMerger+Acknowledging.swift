@@ -17,6 +17,8 @@ extension RecordMerger {
         guard let table = catalog.table(change.entity),
             let row = try log.row(change.entity, key)
         else { return .unchanged }
+        // The service took it on top of the version that is known here, so that there is no other.
+        try log.forgetNote(.undelivered, key.name)
         if version != nil {
             // What the service was found to have, or not to have, was before this version.
             try log.forgetNote(.missed, key.name)

@@ -97,6 +97,8 @@ package struct RecordMerger {
 
     /// Merges the news that the service has no such record.
     ///
+    /// They end a record of which a version is known. One of which the service lost all that was known is made
+    /// there again: the news may be of a life from before the one that was acknowledged here.
     /// - Parameter recordType: The type that the record had, if the service tells.
     package func mergeAbsent(
         _ key: RecordKey, recordType: String?
@@ -104,7 +106,7 @@ package struct RecordMerger {
         var result = MergeResult.unchanged
         try log.forgetNote(.incomplete, key.name)
         for table in catalog.tables where recordType == nil || table.name == recordType {
-            if try log.row(table.number, key) != nil {
+            if let row = try log.row(table.number, key), !row.flags.contains(.isForgotten) {
                 result = try mergeAbsent(table, key)
             }
         }
@@ -140,6 +142,8 @@ package struct RecordMerger {
             try DuplicateMerger(self).stayed(for: row) != nil
         {
             // It ended as a duplicate of what it was. What it is now is looked at anew.
+            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.unheard, key.name)
             try log.replace(
                 key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: row.lastSequence))

@@ -84,8 +84,9 @@ struct ServiceFields {
             guard let attribute = table.attribute(named: name),
                 !table.unreadFields.contains(attribute.field)
             else { continue }
+            let known = table.stored[Int(attribute.field.rawValue) - 1]
             let stored = ServiceMapping.storedValue(
-                value, of: attribute.isDeclared ? attribute.schema : nil
+                value, of: known.isDeclared ? known.schema : nil
             ).value
             fields[attribute.field] = stored
         }

@@ -58,7 +58,6 @@ extension RecordMerger {
 extension LogWriter {
     /// Notes that the service never hears of a delete.
     func noteUnheardEnd(of key: RecordKey, _ entity: EntityNumber, sequence: UInt64) throws {
-        try note(
-            .unheard, key.name, entity.rawValue.bigEndianBytes + sequence.bigEndianBytes)
+        try note(.unheard, key.name, entity.rawValue.bigEndianBytes + sequence.bigEndianBytes)
     }
 }

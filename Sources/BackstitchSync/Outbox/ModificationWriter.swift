@@ -15,10 +15,10 @@ struct ModificationWriter: ~Copyable {
 
     /// Hands the lines on if they have more than so many bytes.
     mutating func handOn(
-        above bytes: Int = 0, to write: (UnsafeRawBufferPointer) throws -> Void
+        above bytes: Int = 0, to write: ([UInt8]) throws -> Void
     ) throws {
         guard buffer.count > bytes else { return }
-        try unsafe write(buffer.bytes)
+        try write(unsafe Array(buffer.bytes))
         buffer.removeAll()
     }
 

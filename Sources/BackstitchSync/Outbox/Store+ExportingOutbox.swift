@@ -18,8 +18,8 @@ extension Store {
     /// Base64, and references `{"recordName":…,"action":…}`. Parked records are left out, and so are
     /// attributes that are not uploaded. The store stays as it is: nothing counts as pushed.
     ///
-    /// The closure gets the lines in parts of some 64 KiB, each of whole lines; the bytes are valid
-    /// inside of it only. All are of one moment of the store.
+    /// The closure gets the lines in parts of some 64 KiB, each of whole lines and each an array of its own,
+    /// which costs a copy of the part. All are of one moment of the store.
     ///
     /// - Returns: the number of lines.
     /// - Throws: `closed`; `damaged` if a row or an operation can't be read; what the closure
@@ -28,9 +28,9 @@ extension Store {
     ///   24 bytes each are kept in memory, of more a bit each.
     @discardableResult
     public func exportOutbox(
-        to write: (UnsafeRawBufferPointer) throws -> Void
+        to write: ([UInt8]) throws -> Void
     ) throws -> Int {
-        try read { try unsafe OutboxExport(reader: $0.reader).exportPending(to: write) }
+        try read { try OutboxExport(reader: $0.reader).exportPending(to: write) }
     }
 
     /// Writes the changes of parked records as JSON Lines, in the form of ``exportOutbox(to:)`` and in
@@ -40,9 +40,9 @@ extension Store {
     /// - Throws: as ``exportOutbox(to:)``.
     @discardableResult
     public func exportParked(
-        to write: (UnsafeRawBufferPointer) throws -> Void
+        to write: ([UInt8]) throws -> Void
     ) throws -> Int {
-        try read { try unsafe OutboxExport(reader: $0.reader).exportParked(to: write) }
+        try read { try OutboxExport(reader: $0.reader).exportParked(to: write) }
     }
 }
 
@@ -55,7 +55,7 @@ struct OutboxExport {
     /// The most bytes of lines that are collected before they are handed on, but for one line.
     private static let exportBytesMax = 60_000
 
-    func exportPending(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
+    func exportPending(to write: ([UInt8]) throws -> Void) throws -> Int {
         let first = try LogBounds(reader).outboxFloor + 1
         var writer = ModificationWriter()
         var count = 0
@@ -63,7 +63,7 @@ struct OutboxExport {
             try rows.visit { row, name, table in
                 guard try export(row, of: name, table, to: &writer) else { return }
                 count += 1
-                try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
+                try writer.handOn(above: Self.exportBytesMax, to: write)
             }
         } else {
             let overtaken = try overtakenOperations(from: first)
@@ -73,15 +73,15 @@ struct OutboxExport {
                     try export(operation, to: &writer)
                 else { return true }
                 count += 1
-                try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
+                try writer.handOn(above: Self.exportBytesMax, to: write)
                 return true
             }
         }
-        try unsafe writer.handOn(to: write)
+        try writer.handOn(to: write)
         return count
     }
 
-    func exportParked(to write: (UnsafeRawBufferPointer) throws -> Void) throws -> Int {
+    func exportParked(to write: ([UInt8]) throws -> Void) throws -> Int {
         var writer = ModificationWriter()
         var count = 0
         try reader.visitParked { place, _, _ in
@@ -89,10 +89,10 @@ struct OutboxExport {
                 let table = reader.catalog.table(place.entity)
             else { return true }
             if try export(row, of: place.key.name, table, to: &writer) { count += 1 }
-            try unsafe writer.handOn(above: Self.exportBytesMax, to: write)
+            try writer.handOn(above: Self.exportBytesMax, to: write)
             return true
         }
-        try unsafe writer.handOn(to: write)
+        try writer.handOn(to: write)
         return count
     }
 

@@ -41,8 +41,9 @@ extension StoreInfo {
             outbox: try StoreInfo.Outbox(reader),
             parked: try ParkedRecord.all(reader, limit: StoreInfo.parkedMax),
             incompleteRecords: try IncompleteRecords.count(reader),
+            undeliveredRecords: try UndeliveredRecords.count(reader),
             zones: try Zone.all(reader), projections: try Projection.all(reader), space: space,
-            durability: durability)
+            durability: durability, syncs: try LogBounds(reader).maySync)
     }
 }
 
@@ -51,7 +52,7 @@ extension StoreInfo.Space {
         let info = try environment.info
         self.init(
             fileBytes: try environment.fileBytes, allocatedBytes: try environment.allocatedBytes,
-            mapBytes: info.mapBytes,
+            journalBytes: try environment.journalBytes, mapBytes: info.mapBytes,
             pageBytes: info.pageBytes, usedPages: info.lastPage + 1 - info.freePages,
             freePages: info.freePages)
     }

@@ -6,7 +6,7 @@ extension StoreInfo {
     public struct Outbox: Hashable, Sendable {
         /// Records with operations that are to be pushed.
         public internal(set) var pendingRecords = 0
-        /// Operations that are to be pushed.
+        /// Operations that are to be pushed; in a store that never syncs, one for each record.
         public internal(set) var pendingOperations = 0
         /// Records whose operations are parked.
         public internal(set) var parkedRecords = 0

@@ -57,6 +57,9 @@ public struct StoreInfo: Hashable, Sendable {
         /// The bytes that the data file takes up on the disk: less than its length if free pages
         /// went back to the file system.
         public let allocatedBytes: Int
+        /// The bytes that the file `journal` beside it takes up on the disk; 0 if there is none. The files
+        /// of records take up more, see `StoreAssets.usage()`.
+        public let journalBytes: Int
         /// The address space that is set aside for it, in bytes.
         public let mapBytes: Int
         /// The size of a page, in bytes.
@@ -89,6 +92,9 @@ public struct StoreInfo: Hashable, Sendable {
     /// How many records of the service could not be stored whole, because there are no numbers left for
     /// the names of their types or fields. They are fetched again once a schema declares these.
     public let incompleteRecords: Int
+    /// How many records of the service it could not deliver so far, or gave contradicting answers about.
+    /// They are looked up again, after waits of up to five minutes.
+    public let undeliveredRecords: Int
     /// The zones that the store was synced with.
     public let zones: [Zone]
     /// The views of projections in the order of their names.
@@ -97,4 +103,7 @@ public struct StoreInfo: Hashable, Sendable {
     public let space: Space
     /// When this process's commits are on disk.
     public let durability: StoreConfiguration.Durability
+    /// Whether the store may be synchronised: the ``StoreConfiguration/syncs`` with which it was last
+    /// opened. If not, ``outbox`` counts the records that would be pushed.
+    public let syncs: Bool
 }

@@ -13,36 +13,40 @@ package struct FullFetch {
         if name.violation == nil { try log.note(.seen, name) }
     }
 
-    /// Ends a full fetch: records that the service had and has no more are merged with their end, as
-    /// though the service had told it. So they are deleted if they are not edited here, and the
-    /// policy decides if they are.
+    /// Takes the mark of a record away that ended since it was listed.
+    package func markUnseen(_ recordName: String) throws {
+        let name = RecordName(recordName)
+        if name.violation == nil { try log.forgetNote(.seen, name) }
+    }
+
+    /// Records that the service had and that the fetch did not list, in the order of their keys. They may
+    /// be there all the same: a replica that lags behind may have listed the others.
     ///
-    /// Edited ones can't just stay until they are pushed: edits that are taken back before that
-    /// leave nothing to push, and the record would pass for one that the service has.
-    /// - Returns: What became of each record that was not seen.
-    package func sweep(
-        _ merger: RecordMerger
-    ) throws -> [(result: MergeResult, key: RecordKey, entityName: String)] {
-        var gone: [(key: RecordKey, entityName: String)] = []
-        let reader = log.reader
-        for table in log.catalog.tables {
+    /// - Complexity: O(*n*) in the rows of the store.
+    package static func unseen(
+        _ reader: TableReader, limit: Int
+    ) throws -> [(key: RecordKey, entityName: String)] {
+        var unseen: [(key: RecordKey, entityName: String)] = []
+        for table in reader.catalog.tables where unseen.count < limit {
             try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard row.hasChangeTag, let key = unsafe RecordKey(reading: bytes) else {
                     return true
                 }
-                if try reader.meta.note(.seen, key.name) == nil { gone.append((key, table.name)) }
-                return true
+                if try reader.meta.note(.seen, key.name) == nil { unseen.append((key, table.name)) }
+                return unseen.count < limit
             }
         }
-        try log.forgetNotes(.seen)
-        return try gone.map { key, name in
-            (try merger.mergeAbsent(key, recordType: name), key, name)
-        }
+        return unseen
     }
+
+    /// Ends the fetch.
+    package func end() throws { try log.forgetNotes(.seen) }
 
     /// Forgets what is noted of single records while changes are fetched, because all of them are to
     /// be fetched again.
     package func forgetFetched() throws {
-        for kind in [RecordNotes.seen, .missed, .incomplete] { try log.forgetNotes(kind) }
+        for kind in [RecordNotes.seen, .missed, .incomplete, .undelivered] {
+            try log.forgetNotes(kind)
+        }
     }
 }

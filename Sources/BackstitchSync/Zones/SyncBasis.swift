@@ -64,7 +64,7 @@ extension SyncBasis {
         }
         let isCurrent = turn.isCurrent
         let number = try await store.withLogWriter { context in
-            guard isCurrent() else { throw Outdated() }
+            guard isCurrent(), try LogBounds(context.reader).maySync else { throw Outdated() }
             let number = try lastTurn(context.reader) + 1
             try context.setMeta(
                 MetaName.syncTurn, number.bigEndianBytes)

@@ -22,6 +22,9 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var needsPull = true
     /// Whether the pull is a full fetch, at whose end unseen records are swept out.
     package var isFullFetch = false
+    /// The token that the feed was read up to before the full fetch. By it a service that lost commits knows
+    /// that this device had some of them, see `ZonePull.sweep`.
+    package var tokenBefore: String?
     /// The fields that pulls have asked for so far, in order; nil is all of them.
     package var fetchedFields: [String]?
     /// Whether the full fetch stores fields that were not asked for before.
@@ -49,6 +52,13 @@ package struct ZoneState: Hashable, Sendable, Codable {
     /// Forgets the tokens, so that the next round fetches everything.
     package mutating func beginAnew() {
         databaseToken = nil
+        beginFullFetch()
+    }
+
+    /// Lets the zone be fetched from the beginning.
+    package mutating func beginFullFetch() {
+        // A token of a full fetch that is under way tells only of what the service has since it began.
+        if !isFullFetch { tokenBefore = zoneToken }
         zoneToken = nil
         needsPull = true
         isFullFetch = true

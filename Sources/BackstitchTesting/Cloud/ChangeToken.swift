@@ -16,37 +16,48 @@ package struct ChangeToken: Hashable, Sendable {
     var origin: Int
     /// The position up to which the holder has seen the feed.
     package var sequence: Int
+    /// The last commit of the server when the token was given out, or of what its holder wrote since.
+    var mark: CommitHistory.Mark
 
-    init(_ kind: Kind, epoch: Int, owner: Int, origin: Int, sequence: Int) {
+    init(
+        _ kind: Kind, epoch: Int, owner: Int, origin: Int, sequence: Int, mark: CommitHistory.Mark
+    ) {
         self.kind = kind
         self.epoch = epoch
         self.owner = owner
         self.origin = origin
         self.sequence = sequence
+        self.mark = mark
     }
+
+    /// The run of the server that gave it out; another one after its data was put back.
+    package var run: Int { mark.run }
 
     /// Reads a token; nil for text that no server gave out.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 6, let kind = Kind(rawValue: String(parts[0])) else { return nil }
+        guard parts.count == 8, let kind = Kind(rawValue: String(parts[0])) else { return nil }
         var numbers: [Int] = []
-        for part in parts[1...4] {
+        for part in parts[1...6] {
             guard let number = Int(part, radix: 36), number >= 0 else { return nil }
             numbers.append(number)
         }
         self.init(
-            kind, epoch: numbers[0], owner: numbers[1], origin: numbers[2], sequence: numbers[3])
+            kind, epoch: numbers[0], owner: numbers[1], origin: numbers[2], sequence: numbers[3],
+            mark: CommitHistory.Mark(run: numbers[4], number: numbers[5]))
         guard self.text == text else { return nil }
     }
 
-    /// Reads the token that a client goes on from, in the feed that this token begins.
+    /// Reads the token that a client goes on from, in the feed that this token begins. It is one of the same
+    /// place, and of this token's commit.
     ///
     /// - Returns: nil if the token is of another feed or of another life of this one, or if the feed
     ///   was not there yet or has forgotten what came since.
     func continued(at text: String, floor: Int) -> ChangeToken? {
-        guard let sent = ChangeToken(text), sent.kind == kind, sent.epoch == epoch,
+        guard var sent = ChangeToken(text), sent.kind == kind, sent.epoch == epoch,
             sent.owner == owner, sent.sequence <= origin, max(sent.origin, sent.sequence) >= floor
         else { return nil }
+        sent.mark = mark
         return sent
     }
 
@@ -54,7 +65,7 @@ package struct ChangeToken: Hashable, Sendable {
     var text: String {
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var text = kind.rawValue
-        for number in [epoch, owner, origin, sequence] {
+        for number in [epoch, owner, origin, sequence, mark.run, mark.number] {
             text += "-" + String(number, radix: 36)
             digest = (digest ^ UInt64(truncatingIfNeeded: number)) &* 0x100_0000_01B3
         }

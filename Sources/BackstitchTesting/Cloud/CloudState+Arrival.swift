@@ -7,6 +7,8 @@ extension CloudState {
         faults: inout RequestFaults
     ) -> Result<ServiceReply, ServiceError> {
         log.append(info, max: options.requestLogMax)
+        if dueRollback?.requests == 0 { rollBack() }
+        dueRollback?.requests -= 1
         if !lateRequests.isEmpty { performLate(isBefore: true) }
         defer { if !lateRequests.isEmpty { performLate(isBefore: false) } }
         guard !faults.active.isEmpty else {
@@ -65,18 +67,18 @@ extension CloudState {
     ) {
         guard let user = caller.user else { return }
         if case .databaseChanges(.some) = request, faults.take(.databaseTokenExpiry) {
-            databases[user]?.expireTokens()
+            expireDatabaseTokens(of: user)
         }
         guard let zone = request.zone, databases[user]?.zones[zone] != nil else { return }
         if case .zoneChanges(_, .some, _, _) = request, faults.take(.tokenExpiry) {
-            databases[user]?.zones[zone]?.expireTokens()
+            expireTokens(of: zone, user: user)
         }
         let ends: [(FaultKind, ServiceError.Code)] = [
             (.zoneDeletion, .zoneDeletedByUser), (.zonePurge, .zonePurged),
             (.encryptedDataReset, .encryptedDataReset),
         ]
         for (kind, code) in ends where faults.take(kind) {
-            _ = databases[user]?.end(zone, error: code)
+            _ = end(zone, of: user, error: code)
         }
     }
 }

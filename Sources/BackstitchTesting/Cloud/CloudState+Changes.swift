@@ -12,8 +12,9 @@ extension CloudState {
         guard limit > 0 else {
             return .failure(ServiceError(.invalidRequest, "a page has one record or more"))
         }
-        var token = ChangeToken(
-            .zone, epoch: epoch, owner: state.incarnation, origin: state.sequence, sequence: 0)
+        // What the holder knows is lost, which is not what an expired token says.
+        guard !hasLost(text) else { return .failure(Self.zoneLost) }
+        var token = token(of: state)
         if let text {
             guard let sent = token.continued(at: text, floor: state.floor) else {
                 return .failure(Self.tokenExpired)
@@ -40,6 +41,7 @@ extension CloudState {
         page.token = token.text
         page.moreComing = stretch.moreComing
         faults.reorder(&page)
+        faults.withhold(from: &page)
         return .success(.zoneChanges(page))
     }
 
@@ -49,9 +51,10 @@ extension CloudState {
     ) -> Result<ServiceReply, ServiceError> {
         guard let database = databases[user] else { return .failure(Self.tokenExpired) }
         var token = ChangeToken(
-            .database, epoch: epoch, owner: database.number, origin: database.sequence, sequence: 0)
+            .database, epoch: epoch, owner: database.number, origin: database.sequence, sequence: 0,
+            mark: history.last)
         if let text {
-            guard let sent = token.continued(at: text, floor: database.floor) else {
+            guard !hasLost(text), let sent = token.continued(at: text, floor: database.floor) else {
                 return .failure(Self.tokenExpired)
             }
             token = sent
@@ -71,6 +74,22 @@ extension CloudState {
         faults.reorder(&page)
         return .success(.databaseChanges(page))
     }
+
+    /// The token of a holder who has seen nothing of a zone.
+    private func token(of zone: ZoneState) -> ChangeToken {
+        ChangeToken(
+            .zone, epoch: epoch, owner: zone.incarnation, origin: zone.sequence, sequence: 0,
+            mark: history.last)
+    }
+
+    /// The token for the same place that belongs to the state as it is now; the same one if it does not
+    /// count.
+    func renewed(_ text: String?, of zone: ZoneID, _ user: String) -> String? {
+        guard let text, let state = databases[user]?.zones[zone] else { return text }
+        return token(of: state).continued(at: text, floor: state.floor)?.text ?? text
+    }
+
+    static let zoneLost = ServiceError(.zoneNotFound, "Zone does not exist")
 
     static let tokenExpired = ServiceError(
         .tokenExpired, "Unknown sync continuation type")

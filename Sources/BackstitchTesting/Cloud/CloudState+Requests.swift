@@ -11,8 +11,13 @@ extension CloudState {
         requestCount += 1
         openDatabase(of: user)
         switch request {
-        case .modify(let operations, let zone, let atomic):
-            return modify(operations, zone, atomic, user, caller.device, faults: &faults)
+        case .modify(let operations, let zone, let atomic, let token):
+            guard databases[user]?.zones[zone] == nil || !hasLost(token) else {
+                return .failure(Self.zoneLost)
+            }
+            return modify(operations, zone, atomic, user, caller.device, faults: &faults).map {
+                .modified($0, token: renewed(token, of: zone, user))
+            }
         case .lookup(let names, let zone):
             return lookUp(names, zone, user, faults: &faults)
         case .databaseChanges(let token):
@@ -21,7 +26,7 @@ extension CloudState {
             return zoneChanges(zone, token, limit, fields, user, faults: &faults)
         case .createZone(let zone): return createZone(zone, user, caller.device)
         case .deleteZone(let zone):
-            guard databases[user]?.end(zone, error: .zoneNotFound) == true else {
+            guard end(zone, of: user, error: .zoneNotFound) else {
                 return .failure(ServiceError(.zoneNotFound, "zone does not exist"))
             }
             return .success(.done)
@@ -34,7 +39,7 @@ extension CloudState {
     private mutating func modify(
         _ operations: [RecordModification], _ zone: ZoneID, _ atomic: Bool, _ user: String,
         _ device: String, faults: inout RequestFaults
-    ) -> Result<ServiceReply, ServiceError> {
+    ) -> Result<[ModificationResult], ServiceError> {
         let before = databases[user]?.zones[zone]?.sequence
         var imposed = faults.imposed(on: operations)
         if options.keepsFieldTypes {
@@ -57,10 +62,11 @@ extension CloudState {
                 fieldTypes.note(operation)
             }
         }
-        if databases[user]?.zones[zone]?.sequence != before {
+        if let before, let changed = databases[user]?.zones[zone], changed.sequence != before {
+            stamp.noteEnds(changed.endedTags(after: before))
             noteChange(in: zone, of: user, by: device)
         }
-        return outcome.map { .modified(faults.withoutServerRecords($0)) }
+        return outcome.map { faults.withoutServerRecords($0) }
     }
 
     private mutating func lookUp(

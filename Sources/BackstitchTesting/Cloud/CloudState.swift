@@ -8,6 +8,12 @@ struct CloudState: Sendable {
     var databases: [String: DatabaseState] = [:]
     /// Part of every token; another one after a restore or wipe.
     var epoch = 1
+    /// The commits of all databases; part of every token too.
+    var history = CommitHistory()
+    /// Numbers runs, never the same twice.
+    var runCount = 0
+    /// What the databases are put back to, and how many requests are answered before.
+    var dueRollback: (snapshot: SimulatedCloud.Snapshot, requests: Int)?
     /// Numbers zones and databases, never the same twice.
     var ownerCount = 0
     /// Numbers requests as they are carried out.
@@ -38,8 +44,47 @@ struct CloudState: Sendable {
         databases[user] = DatabaseState(number: ownerCount)
     }
 
+    /// Whether the holder of a token may know of commits that were lost.
+    func hasLost(_ text: String?) -> Bool {
+        guard let token = text.flatMap({ ChangeToken($0) }), token.epoch == epoch else {
+            return false
+        }
+        return !history.holds(token.mark)
+    }
+
+    /// Puts the databases back, without another epoch.
+    mutating func rollBack() {
+        guard let snapshot = dueRollback?.snapshot else { return }
+        dueRollback = nil
+        databases = snapshot.databases
+        history = snapshot.history
+        runCount += 1
+        history.begin(run: runCount)
+    }
+
+    /// Ends a zone; false if it does not exist.
+    mutating func end(_ zone: ZoneID, of user: String, error: ServiceError.Code) -> Bool {
+        stamp.noteEnds(databases[user]?.zones[zone]?.slots.compactMap(\.record?.changeTag) ?? [])
+        guard databases[user]?.end(zone, error: error) == true else { return false }
+        history.note()
+        return true
+    }
+
+    /// Makes all tokens of a zone given so far stop working.
+    mutating func expireTokens(of zone: ZoneID, user: String) {
+        databases[user]?.zones[zone]?.expireTokens()
+        history.note()
+    }
+
+    /// Makes all tokens of a database given so far stop working.
+    mutating func expireDatabaseTokens(of user: String) {
+        databases[user]?.expireTokens()
+        history.note()
+    }
+
     /// Notes that a zone changed, and who is to be told.
     mutating func noteChange(in zone: ZoneID, of user: String, by device: String) {
+        history.note()
         databases[user]?.noteChange(in: zone)
         guard let subscriptions = databases[user]?.subscriptions.values else { return }
         for subscription in subscriptions where subscription.zone == zone {

@@ -87,9 +87,11 @@ extension ScriptedFault {
         }
         guard let recordName else { return true }
         switch other {
-        case .modify(let operations, _, _):
+        case .modify(let operations, _, _, _):
             return operations.contains { $0.recordName == recordName }
         case .lookup(let names, _): return names.contains(recordName)
+        // Which records a page has is not known before.
+        case .zoneChanges: return kind == .recordError
         default: return false
         }
     }

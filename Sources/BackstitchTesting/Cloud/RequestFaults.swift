@@ -40,7 +40,34 @@ struct RequestFaults: Sendable {
 
     mutating func takeStaleRead() -> Bool { take(.staleRead) }
 
-    mutating func takeEmptyPage() -> Bool { take(.emptyPages) }
+    mutating func takeEmptyPage() -> Bool { take(.stuckFeed) || take(.emptyPages) }
+
+    /// The error that a client makes of a proxy's answer, if one was chosen, and whether the request was
+    /// applied.
+    mutating func takeProxyAnswer() -> (error: ServiceError, isApplied: Bool)? {
+        guard take(.proxyAnswer) else { return nil }
+        let answers = FaultKind.proxyAnswers
+        let (status, code) = answers[Int(generator.next() % UInt64(answers.count))]
+        return (
+            ServiceError(code, "injected: a proxy's \(status)"), generator.next() % 3 == 0
+        )
+    }
+
+    /// Takes one record out of a page, as the faults chosen want it.
+    mutating func withhold(from page: inout ZoneChangesPage) {
+        for fault in active where fault.kind == .recordError && !page.records.isEmpty {
+            var index = Int(generator.next() % UInt64(page.records.count))
+            if let name = fault.recordName {
+                guard let found = page.records.firstIndex(where: { $0.recordName == name }) else {
+                    continue
+                }
+                index = found
+            }
+            let record = page.records.remove(at: index)
+            page.failures[record.recordName] = ServiceError(.serviceUnavailable, "injected")
+            injected.append(.recordError)
+        }
+    }
 
     /// The size of a page: 1 or 2 if `smallPages` was chosen.
     mutating func pageSize(_ size: Int) -> Int {

@@ -27,21 +27,25 @@ extension SimulatedCloud {
     /// A backup of all databases at one time.
     public struct Snapshot: Sendable {
         let databases: [String: DatabaseState]
+        let history: CommitHistory
     }
 
     /// Makes all tokens of a zone given so far fail with `tokenExpired`.
     public func expireTokens(of zone: ZoneID, user: String = "user") {
-        state.withLock { $0.databases[user]?.zones[zone]?.expireTokens() }
+        state.withLock { $0.expireTokens(of: zone, user: user) }
     }
 
     /// Makes all tokens of a database given so far fail with `tokenExpired`.
     public func expireDatabaseTokens(user: String = "user") {
-        state.withLock { $0.databases[user]?.expireTokens() }
+        state.withLock { $0.expireDatabaseTokens(of: user) }
     }
 
     /// Forgets which records a zone had, as servers do after a time; expires its tokens.
     public func forgetTombstones(of zone: ZoneID, user: String = "user") {
-        state.withLock { $0.databases[user]?.zones[zone]?.forgetTombstones() }
+        state.withLock { state in
+            state.databases[user]?.zones[zone]?.forgetTombstones()
+            state.history.note()
+        }
     }
 
     /// Ends a zone. Calls to it fail as the ending says, until it is created again.
@@ -51,13 +55,29 @@ extension SimulatedCloud {
     public func endZone(
         _ zone: ZoneID, as ending: ZoneEnding, user: String = "user"
     ) -> Bool {
-        state.withLock { $0.databases[user]?.end(zone, error: ending.code) ?? false }
+        state.withLock { $0.end(zone, of: user, error: ending.code) }
     }
 
     /// A backup of all databases as they are now. Cheap: it shares its contents until they change.
     public func snapshot() -> Snapshot {
-        Snapshot(databases: state.withLock { $0.databases })
+        state.withLock { Snapshot(databases: $0.databases, history: $0.history) }
     }
+
+    /// Puts all databases back to an older state, and says so to nobody: the epoch stays, and with it all
+    /// tokens that are not of the commits that are lost.
+    ///
+    /// A token of such a commit fails with `zoneNotFound`, whoever has written since, so that its holder sends
+    /// what it has. Change tags go on counting, files stay, and requests that are late are still carried out.
+    /// - Parameter requests: How many further requests are answered before, from any device.
+    public func rollBack(to snapshot: Snapshot, afterRequests requests: Int = 0) {
+        state.withLock { state in
+            state.dueRollback = (snapshot, requests)
+            if requests <= 0 { state.rollBack() }
+        }
+    }
+
+    /// Puts the databases back now, if that is still to come.
+    public func performRollback() { state.withLock { $0.rollBack() } }
 
     /// Restores all databases from a backup, as a new epoch: all tokens expire.
     ///
@@ -66,6 +86,7 @@ extension SimulatedCloud {
     public func restore(to snapshot: Snapshot) {
         state.withLock { state in
             state.databases = snapshot.databases
+            state.dueRollback = nil
             state.epoch += 1
             state.lateRequests = []
         }
@@ -73,7 +94,7 @@ extension SimulatedCloud {
 
     /// Forgets all users, their zones and the types of fields, as a new epoch.
     public func wipe() {
-        restore(to: Snapshot(databases: [:]))
+        restore(to: Snapshot(databases: [:], history: CommitHistory()))
         state.withLock { $0.fieldTypes = FieldTypes() }
     }
 

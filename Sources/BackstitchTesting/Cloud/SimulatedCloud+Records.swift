@@ -51,6 +51,13 @@ extension SimulatedCloud {
         state.withLock { $0.stamp.firsts.contains(changeTag) }
     }
 
+    /// Whether somebody ever ended the record that the version with a change tag is of: deleted it, or all that
+    /// it depends on, or its zone. A record that is made again is another one. False if versions are not
+    /// kept.
+    package func wasEnded(tagged changeTag: String) -> Bool {
+        state.withLock { $0.stamp.wasEnded(changeTag) }
+    }
+
     /// Writes a record as another client: creates it, or sets the fields given.
     ///
     /// Pokes every device that has subscribed to the zone.
@@ -100,12 +107,14 @@ extension SimulatedCloud {
             let old = state.databases[user]?.zones[zone]?.record(named: recordName)
             var faults = RequestFaults()
             let reply = state.perform(
-                .modify([operation(old)], zone: zone, atomic: false),
+                .modify([operation(old)], zone: zone, atomic: false, token: nil),
                 from: Caller(user: user, device: ""), faults: &faults)
             return (reply, state.takePokes())
         }
         for poke in pokes { poke.deliver() }
-        if case .modified(let results) = try reply.get(), case .failed(let error)? = results.first {
+        if case .modified(let results, _) = try reply.get(),
+            case .failed(let error)? = results.first
+        {
             throw error
         }
     }

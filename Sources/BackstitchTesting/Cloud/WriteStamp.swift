@@ -16,6 +16,10 @@ struct WriteStamp: Sendable {
     private(set) var writers: [String: String] = [:]
     /// The tags of the versions that are kept and with which a record began, or began anew.
     private(set) var firsts: Set<String> = []
+    /// The tags with which the lives of the records began that the versions belong to, by the versions' tags.
+    private var lives: [String: String] = [:]
+    /// The lives that were ended by somebody, by the tags with which they began.
+    private var endedLives: Set<String> = []
 
     init(advancesItself: Bool, keepsVersions: Bool = false) {
         self.advancesItself = advancesItself
@@ -32,5 +36,17 @@ struct WriteStamp: Sendable {
         versions?[record.changeTag] = record
         writers[record.changeTag] = writer
         if slot.record == nil { firsts.insert(record.changeTag) }
+        lives[record.changeTag] = slot.record.map { life(of: $0.changeTag) } ?? record.changeTag
     }
+
+    private func life(of changeTag: String) -> String { lives[changeTag] ?? changeTag }
+
+    /// Notes that somebody ended records, by the tags of their last versions.
+    mutating func noteEnds(_ changeTags: [String]) {
+        guard versions != nil else { return }
+        for tag in changeTags { endedLives.insert(life(of: tag)) }
+    }
+
+    /// Whether somebody ever ended the life of a record that a version belongs to.
+    func wasEnded(_ changeTag: String) -> Bool { endedLives.contains(life(of: changeTag)) }
 }

@@ -44,6 +44,15 @@ extension ZoneState {
         return stretch
     }
 
+    /// The tags of the last versions of the records that ended after a position.
+    func endedTags(after position: Int) -> [String] {
+        feed[firstFeedIndex(after: position)...].compactMap { entry in
+            let slot = slots[entry.slot]
+            guard slot.sequence == entry.sequence, slot.record == nil else { return nil }
+            return slot.previous?.changeTag
+        }
+    }
+
     /// What a replica that lags behind answers: the versions before the last write.
     func staleRecords(after position: Int, count: Int, fields: Set<String>?) -> [ServiceRecord] {
         var records: [ServiceRecord] = []

@@ -1,7 +1,8 @@
 package import BackstitchCore
 package import BackstitchSync
 
-/// A service in front of another one: each call goes there, unless the type has its own.
+/// A service in front of another one: each call goes there, unless the type has its own. Modifications come
+/// without the token of the feed, so that one method has all of them, unless the type takes that call too.
 package protocol ForwardingService: RecordService {
     /// The service that does the work.
     var service: any RecordService { get }

@@ -25,10 +25,13 @@ extension SimulatedRecordService {
         if departure.faults.take(.lostRequest) {
             throw ServiceError(.network, "injected")
         }
+        let proxy = departure.faults.takeProxyAnswer()
+        if let proxy, !proxy.isApplied { throw proxy.error }
         let reply = cloud.execute(
             request.owned(by: departure.caller.user), from: departure.caller,
             info: departure.info, faults: &departure.faults)
         if let hook = departure.beforeReply { try await hook(departure.info) }
+        if let proxy { throw proxy.error }
         if departure.faults.take(.lostReply) {
             throw ServiceError(.network, "injected")
         }
@@ -63,8 +66,8 @@ extension ServiceRequest {
         guard let zone, let owner = zone.ownerName, owner == user else { return self }
         let own = ZoneID(zone.zoneName)
         switch self {
-        case .modify(let operations, _, let atomic):
-            return .modify(operations, zone: own, atomic: atomic)
+        case .modify(let operations, _, let atomic, let token):
+            return .modify(operations, zone: own, atomic: atomic, token: token)
         case .lookup(let names, _): return .lookup(names, zone: own)
         case .zoneChanges(_, let token, let limit, let fields):
             return .zoneChanges(zone: own, token: token, limit: limit, fields: fields)

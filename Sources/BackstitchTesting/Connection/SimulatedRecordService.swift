@@ -43,8 +43,20 @@ public final class SimulatedRecordService: RecordService {
     public func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
-        let request = ServiceRequest.modify(modifications, zone: zone, atomic: atomic)
-        guard case .modified(let results) = try await send(request) else { wrongReply() }
+        let request = ServiceRequest.modify(modifications, zone: zone, atomic: atomic, token: nil)
+        guard case .modified(let results, _) = try await send(request) else { wrongReply() }
+        return results
+    }
+
+    /// Applies operations, and replaces the token of the zone's feed.
+    public func modifyRecords(
+        _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
+        token: inout String
+    ) async throws(ServiceError) -> [ModificationResult] {
+        let request = ServiceRequest.modify(
+            modifications, zone: zone, atomic: atomic, token: token)
+        guard case .modified(let results, let next) = try await send(request) else { wrongReply() }
+        if let next { token = next }
         return results
     }
 

@@ -1,5 +1,6 @@
 import BackstitchStore
 public import BackstitchSync
+public import Foundation
 
 /// Lets engines synchronise one after another, in turns, until a whole turn changes none of their
 /// stores: then all of them have what the service has, as far as it takes it.
@@ -30,7 +31,7 @@ public func sync(_ engines: SyncEngine..., untilQuiet turnsMax: Int = 10) async 
 }
 
 /// Stores went on changing while their engines synchronised.
-public struct NotQuiet: Error, Hashable, Sendable, CustomStringConvertible {
+public struct NotQuiet: LocalizedError, Hashable, CustomStringConvertible {
     /// The turns that were made.
     public let turns: Int
     /// The engines that took part.
@@ -42,4 +43,7 @@ public struct NotQuiet: Error, Hashable, Sendable, CustomStringConvertible {
             + "for what goes on writing: a task of the test, or rules for conflicts that differ "
             + "between the devices."
     }
+
+    /// The description.
+    public var errorDescription: String? { description }
 }

@@ -21,6 +21,14 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case reorderedFeed
     /// A page is empty and has another one after it.
     case emptyPages
+    /// Each page is empty, has another one after it, and repeats the token, for as long as the fault lasts.
+    case stuckFeed
+    /// A proxy answers in the place of the server, with any status and a page of its own. The request may
+    /// have been applied. ``proxyAnswers`` has the errors that a client makes of such answers.
+    case proxyAnswer
+    /// One record of a page can't be delivered, or one of another request is not read or taken, for a reason
+    /// that passes.
+    case recordError
     /// A page has one or two records only.
     case smallPages
     /// The server takes half of the operations only; more fail with `limitExceeded`.
@@ -126,6 +134,20 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
 }
 
 extension FaultKind {
+    /// The statuses with which proxies answer, and what a client of CloudKit Web Services makes of an answer
+    /// with each and a body in HTML.
+    package static let proxyAnswers: [(status: Int, code: ServiceError.Code)] = {
+        var answers: [(status: Int, code: ServiceError.Code)] = [
+            (200, .network), (401, .notAuthenticated), (403, .permissionDenied),
+            (413, .limitExceeded), (429, .rateLimited),
+        ]
+        let others = [
+            302, 400, 404, 405, 407, 408, 409, 410, 412, 422, 451, 499, 500, 502, 503, 504,
+        ]
+        for status in others { answers.append((status, .serviceUnavailable)) }
+        return answers
+    }()
+
     /// The kind that fails a whole request with a code.
     public static func error(_ code: ServiceError.Code) -> FaultKind {
         guard let kind = FaultKind(rawValue: "error." + code.rawValue) else {
@@ -148,6 +170,7 @@ extension FaultKind {
 
     /// The code that one record fails with; nil for other kinds.
     public var recordCode: ServiceError.Code? {
+        if self == .recordError { return .serviceUnavailable }
         guard rawValue.hasPrefix("record.") else { return nil }
         return ServiceError.Code(rawValue: String(rawValue.dropFirst(7)))
     }
@@ -155,10 +178,11 @@ extension FaultKind {
     /// Whether a request of a kind can meet this fault.
     public func applies(to request: RequestKind) -> Bool {
         switch self {
-        case .lostReply, .lostRequest: true
+        case .lostReply, .lostRequest, .proxyAnswer: true
         case .lateExecution, .duplicateExecution: request.isWrite
         case .staleRead: [.lookup, .zoneChanges, .databaseChanges].contains(request)
-        case .reorderedFeed, .emptyPages, .smallPages:
+        case .recordError: [.modify, .lookup, .zoneChanges].contains(request)
+        case .reorderedFeed, .emptyPages, .smallPages, .stuckFeed:
             request == .zoneChanges || request == .databaseChanges
         case .smallLimits: request == .modify || request == .lookup
         case .partialFailure, .conflictWithoutServerRecord, .existsWithoutServerRecord,

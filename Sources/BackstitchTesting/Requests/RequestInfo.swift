@@ -30,7 +30,7 @@ public enum RequestKind: String, Hashable, Sendable, CaseIterable {
 
 /// What a request asks for.
 enum ServiceRequest: Sendable {
-    case modify([RecordModification], zone: ZoneID, atomic: Bool)
+    case modify([RecordModification], zone: ZoneID, atomic: Bool, token: String?)
     case lookup([String], zone: ZoneID)
     case databaseChanges(token: String?)
     case zoneChanges(zone: ZoneID, token: String?, limit: Int, fields: Set<String>?)
@@ -54,7 +54,7 @@ enum ServiceRequest: Sendable {
 
     var zone: ZoneID? {
         switch self {
-        case .modify(_, let zone, _), .lookup(_, let zone), .zoneChanges(let zone, _, _, _),
+        case .modify(_, let zone, _, _), .lookup(_, let zone), .zoneChanges(let zone, _, _, _),
             .createZone(let zone), .deleteZone(let zone), .createSubscription(_, let zone):
             zone
         case .databaseChanges, .currentUser: nil
@@ -64,7 +64,7 @@ enum ServiceRequest: Sendable {
     /// How many records it names.
     var recordCount: Int {
         switch self {
-        case .modify(let operations, _, _): operations.count
+        case .modify(let operations, _, _, _): operations.count
         case .lookup(let names, _): names.count
         default: 0
         }
@@ -73,7 +73,7 @@ enum ServiceRequest: Sendable {
 
 /// What a request is answered with.
 enum ServiceReply: Sendable {
-    case modified([ModificationResult])
+    case modified([ModificationResult], token: String?)
     case found([LookupResult])
     case zoneChanges(ZoneChangesPage)
     case databaseChanges(DatabaseChangesPage)
@@ -111,7 +111,8 @@ public struct RequestInfo: Hashable, Sendable {
         modifications = []
         recordNames = []
         switch request {
-        case .modify(let operations, _, _): modifications = operations
+        case .modify(let operations, _, _, let token):
+            (modifications, self.token) = (operations, token)
         case .lookup(let names, _): recordNames = names
         case .databaseChanges(let token): self.token = token
         case .zoneChanges(_, let token, _, let fields): (self.token, self.fields) = (token, fields)

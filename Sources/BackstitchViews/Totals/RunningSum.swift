@@ -35,7 +35,8 @@ enum RunningSum: Equatable {
             guard failure == .noError else {
                 throw StoreError(
                     .invalidProjection,
-                    "A sum needs more than the 38 digits of a Decimal. Sum up smaller groups.")
+                    "A sum needs more than the 38 digits of a Decimal. Round values before they are "
+                        + "saved: a quotient such as a third has that many digits by itself.")
             }
             unsafe NSDecimalCompact(&result)
             self = .decimals(result)

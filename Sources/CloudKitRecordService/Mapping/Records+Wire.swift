@@ -23,6 +23,17 @@ extension ServiceRecord {
     }
 }
 
+extension LookupResult {
+    /// The result for a record that a reply has, which may lack what every record has.
+    init(_ record: WireRecord) {
+        do throws(ServiceError) {
+            self = .found(try ServiceRecord(record))
+        } catch {
+            self = .failed(error)
+        }
+    }
+}
+
 extension WireRecordOperation {
     /// An operation for the wire.
     init(_ modification: RecordModification) throws(ServiceError) {

@@ -7,10 +7,16 @@ extension ServiceError {
     /// - Parameters:
     ///   - status: The HTTP status, which says more if the code is not known.
     ///   - record: The record as the service has it, if the reply has it.
-    init(_ error: WireError, status: Int = 200, record: ServiceRecord? = nil) {
+    ///   - token: The change token of the request. The protocol has no code for one that no longer counts:
+    ///     a call with it is refused as bad. No other code, known or not, says anything of it.
+    init(
+        _ error: WireError, status: Int = 200, record: ServiceRecord? = nil,
+        since token: String? = nil
+    ) {
+        let refusesToken = token != nil && error.code == .badRequest
         self.init(
-            Self.code(error, status), error.reason, retryAfterSeconds: error.retryAfter,
-            serverRecord: record)
+            refusesToken ? .tokenExpired : Self.code(error, status), error.reason,
+            retryAfterSeconds: error.retryAfter, serverRecord: record)
     }
 
     private static func code(_ error: WireError, _ status: Int) -> Code {

@@ -7,15 +7,19 @@ package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
     /// Whether all operations take effect or none; nil if it is not told.
     package var isAtomic: Bool?
     package var options: RecordOptions
+    /// The token of the zone's feed that the client has, to be replaced; see
+    /// ``WireExtension/tokenAfterModify``.
+    package var syncToken: String?
 
     package init(
         operations: [WireRecordOperation], zoneID: WireZoneID? = nil, isAtomic: Bool? = nil,
-        options: RecordOptions = RecordOptions()
+        options: RecordOptions = RecordOptions(), syncToken: String? = nil
     ) {
         self.operations = operations
         self.zoneID = zoneID
         self.isAtomic = isAtomic
         self.options = options
+        self.syncToken = syncToken
     }
 
     package init(json: JSONObject) throws(WireFormatError) {
@@ -23,12 +27,14 @@ package struct ModifyRecordsRequest: Hashable, Sendable, WireBody {
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
         isAtomic = try json.flag("atomic")
         options = try RecordOptions(json: json)
+        syncToken = try json.text("syncToken")
     }
 
     package func write(to json: inout JSONWriter) {
         json.member("operations", bodies: operations)
         json.member("zoneID", zoneID)
         json.member("atomic", flag: isAtomic)
+        json.member("syncToken", syncToken)
         options.write(to: &json)
     }
 }

@@ -12,6 +12,8 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
     package var kind: Kind
     package var zoneID: WireZoneID?
     package var query: ServiceQuery?
+    /// Why the query of a request can't be read; nil if it can.
+    package private(set) var queryFailure: WireFormatError?
     /// `create`, `update`, `delete`.
     package var firesOn: [String]?
     package var firesOnce: Bool?
@@ -26,6 +28,13 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
     }
 
     package init(json: JSONObject) throws(WireFormatError) {
+        try self.init(request: json)
+        if let queryFailure { throw queryFailure }
+    }
+
+    /// A subscription of a request. A query that can't be read is noted, so that the other subscriptions of
+    /// the request can be made.
+    package init(request json: JSONObject) throws(WireFormatError) {
         subscriptionID = try json.text("subscriptionID", "subscriptionId")
         let name = try json.requiredText("subscriptionType")
         guard let kind = Kind(rawValue: name) else {
@@ -33,7 +42,11 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
         }
         self.kind = kind
         zoneID = try json.object("zoneID").map(WireZoneID.init(json:))
-        query = try json.object("query").map(ServiceQuery.init(json:))
+        do throws(WireFormatError) {
+            query = try json.object("query").map(ServiceQuery.init(json:))
+        } catch {
+            queryFailure = error
+        }
         firesOn = try json.texts("firesOn")
         firesOnce = try json.flag("firesOnce")
         isZoneWide = try json.flag("zoneWide")
@@ -83,8 +96,8 @@ package struct ModifySubscriptionsRequest: Hashable, Sendable, WireBody {
         package init(json: JSONObject) throws(WireFormatError) {
             let subscription = try json.requiredObject("subscription")
             switch try json.requiredText("operationType") {
-            case "create": self = .create(try WireSubscription(json: subscription))
-            case "update": self = .update(try WireSubscription(json: subscription))
+            case "create": self = .create(try WireSubscription(request: subscription))
+            case "update": self = .update(try WireSubscription(request: subscription))
             case "delete":
                 self = .delete(subscriptionID: try subscription.requiredText("subscriptionID"))
             case let name:

@@ -6,10 +6,22 @@ package struct WireField: Hashable, Sendable {
     package var value: ServiceValue?
     /// Whether the service keeps it sealed.
     package var isEncrypted: Bool
+    /// Whether whoever sent it said the type, and so meant that of the value. Fields are equal without.
+    package let hasType: Bool
 
-    package init(_ value: ServiceValue?, isEncrypted: Bool = false) {
+    package init(_ value: ServiceValue?, isEncrypted: Bool = false, hasType: Bool = true) {
         self.value = value
         self.isEncrypted = isEncrypted
+        self.hasType = hasType
+    }
+
+    package static func == (left: WireField, right: WireField) -> Bool {
+        left.value == right.value && left.isEncrypted == right.isEncrypted
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(value)
+        hasher.combine(isEncrypted)
     }
 }
 
@@ -19,6 +31,7 @@ extension WireField {
     /// - Parameter name: Its name, for messages.
     package init(json: JSONObject, name: String) throws(WireFormatError) {
         let type = try json.text("type")
+        hasType = type != nil
         isEncrypted = try json.flag("isEncrypted") ?? (type == "ENCRYPTED_BYTES")
         guard let json = json.value("value") else {
             value = nil

@@ -291,7 +291,7 @@ struct EndpointCostTests {
 
     private static func feedOfZones(_ size: Int) async throws -> RequestWork.Meter {
         var limits = HubLimits()
-        limits.replyBytes = 1_000 * size
+        limits.replyBytes = 1_100 * size
         let hub = try await MeteredHub(limits)
         let text = String(repeating: "x", count: 2_000)
         try await hub.save(4) { MeteredHub.record("r\($0)", MeteredHub.text("s", text)) }

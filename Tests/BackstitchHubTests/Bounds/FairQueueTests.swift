@@ -52,6 +52,121 @@ struct FairQueueTests {
         #expect(queue.clientCount < 2_000)
     }
 
+    @Test func `among equals who had less comes first, and not who came first`() {
+        var queue = FairQueue<String>()
+        for number in 0..<4 { queue.add("first", of: "old \(number)") }
+        for _ in 0..<3 {
+            guard let (client, _) = queue.next() else { return }
+            queue.charge(10, to: client)
+            queue.add("second", of: client)
+        }
+        // The fourth one runs, and then one of those that come again.
+        #expect(queue.next()?.job == "first")
+        #expect(queue.next()?.job == "second")
+        queue.add("new", of: "new")
+        #expect(queue.next()?.job == "new")
+        #expect(queue.next()?.job == "second")
+    }
+
+    @Test func `strangers leave every second turn to who is signed in`() {
+        var queue = FairQueue<String>()
+        queue.add("first", of: "user")
+        queue.add("try", of: "stranger 0", isAnonymous: true)
+        guard let (client, job) = queue.next(), job == "first" else {
+            Issue.record("The user came first.")
+            return
+        }
+        queue.charge(1_000, to: client)
+        queue.add("second", of: "user")
+        var turns = 0
+        // Each is another one, which has had nothing.
+        for number in 1..<10 {
+            queue.add("try", of: "stranger \(number)", isAnonymous: true)
+            guard let (client, job) = queue.next(), job == "try" else { break }
+            queue.charge(1, to: client)
+            turns += 1
+        }
+        #expect(turns == 1)
+    }
+
+    @Test func `who is signed in takes nothing from strangers that had less`() {
+        var queue = FairQueue<String>()
+        for _ in 0..<6 { queue.add("much", of: "user") }
+        for _ in 0..<2 { queue.add("little", of: "stranger", isAnonymous: true) }
+        var jobs: [String] = []
+        while let (client, job) = queue.next() {
+            jobs.append(job)
+            queue.charge(job == "much" ? 1_000 : 1, to: client)
+        }
+        #expect(jobs.prefix(4).filter { $0 == "little" }.count == 2)
+        #expect(jobs.count == 8)
+    }
+
+    @Test func `jobs that are taken away leave the others in their order`() {
+        var queue = FairQueue<Int>()
+        for number in 0..<100 {
+            queue.add(number, of: "\(number % 3)", isAnonymous: number % 3 == 0)
+        }
+        _ = queue.next()
+        let gone = queue.removeAll { $0 % 2 == 0 || $0 % 3 == 1 }
+        #expect(queue.count == 99 - gone.count)
+        var taken: [Int: [Int]] = [:]
+        while let (client, job) = queue.next() {
+            taken[job % 3, default: []].append(job)
+            queue.charge(1, to: client)
+        }
+        #expect(taken[0] == stride(from: 3, to: 100, by: 6).map { $0 })
+        #expect(taken[1] == nil)
+        #expect(taken[2] == stride(from: 5, to: 100, by: 6).map { $0 })
+        let rest = queue.removeAll { _ in true }
+        #expect(rest == [])
+    }
+
+    @Test func `who has the most places gives up the last one to who has fewer`() {
+        var queue = FairQueue<String>()
+        for (client, count) in ["a": 5, "b": 3] {
+            for number in 0..<count { queue.add("\(client)\(number)", of: client) }
+        }
+        #expect(queue.makeRoom(besides: 4, isAnonymous: false) == nil)
+        #expect(queue.makeRoom(besides: 3, isAnonymous: false) == "a4")
+        #expect(queue.makeRoom(besides: 3, isAnonymous: false) == nil)
+        #expect(queue.makeRoom(besides: 0, isAnonymous: false) == "a3")
+        let fourth = queue.makeRoom(besides: 0, isAnonymous: false)
+        #expect(["a2", "b2"].contains(fourth))
+        var taken: [String] = []
+        while let (client, job) = queue.next() {
+            taken.append(job)
+            queue.charge(1, to: client)
+        }
+        #expect(taken.sorted() == ["a0", "a1", "a2", "b0", "b1", "b2"].filter { $0 != fourth })
+        #expect(queue.makeRoom(besides: 0, isAnonymous: false) == nil)
+        #expect(queue.isEmpty && queue.clientCount == 0)
+    }
+
+    @Test func `a full queue has a place for each client that comes, until each has one`() {
+        var queue = FairQueue<Int>()
+        for number in 0..<64 { queue.add(number, of: "first \(number % 4)", isAnonymous: true) }
+        for number in 0..<60 {
+            #expect(queue.makeRoom(besides: 0, isAnonymous: true) != nil)
+            queue.add(number, of: "later \(number)", isAnonymous: true)
+        }
+        #expect(queue.count == 64)
+        #expect(queue.makeRoom(besides: 0, isAnonymous: true) == nil)
+    }
+
+    @Test func `strangers take no places of who is signed in`() {
+        var queue = FairQueue<String>()
+        for _ in 0..<9 { queue.add("user", of: "user") }
+        for _ in 0..<3 { queue.add("stranger", of: "stranger", isAnonymous: true) }
+        #expect(queue.makeRoom(besides: 0, isAnonymous: true) == "stranger")
+        #expect(queue.makeRoom(besides: 1, isAnonymous: true) == nil)
+        #expect(queue.makeRoom(besides: 1, isAnonymous: false) == "user")
+        // Those that are refused or served meanwhile count no longer.
+        #expect(queue.removeAll { $0 == "user" }.count == 8)
+        #expect(queue.makeRoom(besides: 0, isAnonymous: false) == "stranger")
+        #expect(queue.makeRoom(besides: 0, isAnonymous: false) == nil)
+    }
+
     @Test func `what is taken away does not come any more`() {
         var queue = FairQueue<Int>()
         for number in 0..<10 { queue.add(number, of: "\(number % 3)") }

@@ -10,8 +10,8 @@ import WireCrypto
 struct MeteredHub {
     let fixture: HubFixture
 
-    init(_ limits: HubLimits = HubLimits()) async throws {
-        fixture = try await HubFixture(limits: limits)
+    init(_ limits: HubLimits = HubLimits(), storage: (any HubStorage)? = nil) async throws {
+        fixture = try await HubFixture(limits: limits, storage: storage)
         try await fixture.makeZones("z")
     }
 
@@ -29,11 +29,14 @@ struct MeteredHub {
         return await send(request)
     }
 
+    /// Sends a request, which has no thread that others share without a cost.
     func send(
         _ request: HubRequest
     ) async -> (status: Int, body: [UInt8], meter: RequestWork.Meter) {
         let work = fixture.hub.makeWork(for: request)
+        let before = fixture.hub.uncountedCount
         let response = await fixture.hub.respond(to: request, work)
+        #expect(fixture.hub.uncountedCount == before, "\(request.callName) worked for nothing")
         guard case .bytes(let bytes) = response.body else {
             return (response.status, [], work.meter)
         }
@@ -73,4 +76,14 @@ struct MeteredHub {
     }
 
     static let zoneID = #""zoneID":{"zoneName":"z"}"#
+}
+
+extension Hub {
+    /// How many jobs of clients ran on shared threads without a cost.
+    var uncountedCount: Int {
+        let readers = (storage as? any SnapshotStorage)?.readers
+        return [threads.pages, threads.passwords, threads.disk, readers].reduce(0) {
+            $0 + ($1?.uncountedCount ?? 0)
+        }
+    }
 }

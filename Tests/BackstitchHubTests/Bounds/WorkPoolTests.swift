@@ -2,6 +2,7 @@ import Glibc
 import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -38,5 +39,135 @@ struct WorkPoolTests {
         pool.stop()
         #expect(reading == [min(19, ordinary + WorkPool.niceness)])
         #expect(wakers.found.withLock { Set($0) } == [ordinary])
+    }
+
+    @Test(arguments: StorageEngine.served)
+    func `a read whose turn does not come is refused by a clock, and not by a thread`(
+        engine: StorageEngine
+    ) async throws {
+        let (limits, time) = (HubLimits(), Locked<Int64>(0))
+        let clock = HubClock(
+            milliseconds: { 0 }, secret: { [UInt8](repeating: 1, count: $0) },
+            steadyMilliseconds: { time.withLock { $0 } })
+        let storage = try engine.storage(limits, clock: clock)
+        let (isFree, begun, ended) = (Locked(false), Locked(0), Locked(0))
+        for _ in 0..<limits.readThreads {
+            storage.submitRead(.page, RequestWork()) { _ in
+                begun.withLock { $0 += 1 }
+                blockUntil { isFree.withLock { $0 } }
+            } answer: { _ in
+                return { ended.withLock { $0 += 1 } }
+            }
+        }
+        try await eventually { begun.withLock { $0 } == limits.readThreads }
+        let refusals = Locked(0)
+        for lane in [WorkPool.Lane.page, .scan] {
+            storage.submitRead(lane, RequestWork(client: "late")) { _ in
+            } answer: { result in
+                return {
+                    if case .failure(let error) = result, error is WorkGivenUp {
+                        refusals.withLock { $0 += 1 }
+                    }
+                }
+            }
+        }
+        time.withLock { $0 = Int64(limits.waitMilliseconds) }
+        storage.refuseLate()
+        #expect(refusals.withLock { $0 } == 0)
+        time.withLock { $0 += 1 }
+        storage.refuseLate()
+        #expect(refusals.withLock { $0 } == 2)
+        isFree.withLock { $0 = true }
+        try await eventually { ended.withLock { $0 } == limits.readThreads }
+        storage.close()
+    }
+
+    @Test func `a read is charged with its answer, and then the answer is handed over`() async {
+        let storage = MemoryHubStorage()
+        defer { storage.close() }
+        // Of two that read nothing the answer to the second one costs something.
+        for bytes in [0, 1_024] {
+            let work = RequestWork(client: "client")
+            let uncounted: Int = await withCheckedContinuation { continuation in
+                storage.submitRead(.page, work) { _ in
+                } answer: { _ in
+                    work.countMade(bytes: bytes)
+                    return { continuation.resume(returning: storage.readers.uncountedCount) }
+                }
+            }
+            #expect(uncounted == 1)
+        }
+    }
+
+    @Test(arguments: StorageEngine.served)
+    func `a write whose turn does not come is refused by a clock too`(
+        engine: StorageEngine
+    ) async throws {
+        let storage = try engine.storage()
+        let (time, isFree, hasBegun) = (Locked<Int64>(0), Locked(false), Locked(false))
+        let late = RequestWork(client: "late") { time.withLock { $0 } }
+        late.limit(milliseconds: 100)
+        let first = Task {
+            try await storage.write(to: [.global]) { _ in
+                hasBegun.withLock { $0 = true }
+                blockUntil { isFree.withLock { $0 } }
+            }
+        }
+        try await eventually { hasBegun.withLock { $0 } }
+        let isRefused = Locked(false)
+        let second = Task {
+            do {
+                try await storage.write(late, to: [.global], expecting: { [] }) { _ in }
+            } catch is WorkGivenUp {
+                isRefused.withLock { $0 = true }
+            }
+        }
+        time.withLock { $0 = 100 }
+        try await eventually {
+            storage.refuseLate()
+            return isRefused.withLock { $0 }
+        }
+        isFree.withLock { $0 = true }
+        try await first.value
+        try await second.value
+        storage.close()
+    }
+
+    @Test func `strangers leave places where to wait to who is signed in`() {
+        let (pool, refusals) = (WorkPool(HubLimits(), threads: 0, waiting: 8), Locked(0))
+        func submit(_ client: String, isAnonymous: Bool) {
+            let work = RequestWork(client: client, isAnonymous: isAnonymous)
+            pool.submit(.page, work) {
+                return {}
+            } refuse: {
+                refusals.withLock { $0 += 1 }
+            }
+        }
+        for number in 0..<10 { submit("stranger \(number)", isAnonymous: true) }
+        #expect(pool.waitingCount == 8 && refusals.withLock { $0 } == 2)
+        for _ in 0..<3 { submit("user", isAnonymous: false) }
+        #expect(pool.waitingCount == 10 && refusals.withLock { $0 } == 3)
+        pool.stop()
+        #expect(refusals.withLock { $0 } == 13)
+    }
+
+    @Test func `many places are not held by few clients`() {
+        let (pool, refused) = (WorkPool(HubLimits(), threads: 0, waiting: 8), Locked<[String]>([]))
+        func submit(_ lane: WorkPool.Lane, _ client: String) {
+            pool.submit(lane, RequestWork(client: client, isAnonymous: true)) {
+                return {}
+            } refuse: {
+                refused.withLock { $0.append(client) }
+            }
+        }
+        for client in ["a", "b", "c"] { for _ in 0..<2 { submit(.page, client) } }
+        for _ in 0..<2 { submit(.scan, "d") }
+        for number in 0..<4 { submit(.page, "new \(number)") }
+        #expect(refused.withLock { $0.sorted() } == ["a", "b", "c", "d"])
+        submit(.page, "late")
+        submit(.page, "a")
+        #expect(refused.withLock { $0.suffix(2) } == ["late", "a"])
+        #expect(pool.waitingCount == 8)
+        pool.stop()
     }
 }

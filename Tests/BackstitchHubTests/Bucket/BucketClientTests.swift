@@ -1,6 +1,7 @@
 import Foundation
 import TestBudget
 import Testing
+import Threading
 import WireCrypto
 
 @testable import BackstitchHub
@@ -142,6 +143,21 @@ import WireCrypto
         server.fail("list", .status(503, code: "SlowDown", retryAfter: 60))
         #expect(self.failure { try client.check() }?.pauseMilliseconds == 60_000)
         #expect(server.count("list") == 1)
+    }
+
+    @Test func `after three quarters of a minute no attempt begins`() throws {
+        let looks = Locked<Int64>(0)
+        var clock = HubClock.system
+        clock.steadyMilliseconds = {
+            looks.withLock { looks in
+                looks += 1
+                return looks * 45_000
+            }
+        }
+        let client = BucketClient(try server.bucket("files"), clock: clock)
+        for _ in 0..<4 { server.fail("head", .status(503, code: "SlowDown")) }
+        #expect(failure { _ = try client.byteCount("a") }?.kind == .busy)
+        #expect(server.count("head") == 1)
     }
 
     @Test func `what does not pass is told at once`() throws {

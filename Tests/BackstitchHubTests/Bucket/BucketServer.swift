@@ -51,45 +51,15 @@ final class BucketServer: Sendable {
 
     static let credentials = BucketCredentials(
         accessKey: "AKIDEXAMPLE", secret: "a/secret+that=nobody:knows")
-    let port: UInt16
-    private let descriptor: Int32
+    var port: UInt16 { listener.port }
+    private let listener: LocalListener
     private let state = Locked(State())
 
     init() throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        descriptor = listener
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let size = length
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, size) == 0 && listen(listener, 64) == 0
-                    && getsockname(listener, pointer, &length) == 0
-            }
+        listener = try LocalListener()
+        listener.start { [weak self] client in
+            while self?.serve(client) == true {}
         }
-        guard result else { throw POSIXError(.EADDRINUSE) }
-        port = UInt16(bigEndian: address.sin_port)
-        SystemThread.detach { [weak self] in
-            while true {
-                let client = accept(listener, nil, nil)
-                guard client >= 0 else { return }
-                guard let self else {
-                    close(client)
-                    return
-                }
-                SystemThread.detach { [weak self] in
-                    defer { close(client) }
-                    while self?.serve(client) == true {}
-                }
-            }
-        }
-    }
-
-    deinit {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
     }
 
     /// The bucket as hubs are told of it.

@@ -138,10 +138,12 @@ struct HostileHeadTests {
         await server.stop()
     }
 
-    /// A server that also answers a client that has closed its side when the machine is busy.
+    /// A server that also answers a client that has closed its side when the machine is busy. It looks for
+    /// such clients only when it is told to.
     private static func patientServer(_ hub: Hub) throws -> HubServer {
         var configuration = HubServer.Configuration()
         configuration.limits.absenceSeconds = 3_600
+        configuration.lookMilliseconds = 3_600_000
         return try HubServer(hub, configuration: configuration)
     }
 
@@ -170,7 +172,7 @@ struct HostileHeadTests {
                 if pieces > 1, connection.hasNews(milliseconds: 5) { break }
             }
             connection.finish()
-            return connection.rest()
+            return connection.rest { server.connections.closeLate() }
         }
     }
 }

@@ -59,6 +59,7 @@ struct HostileRun {
     /// Sends requests over HTTP, and among them bytes that are none. It blocks.
     mutating func run(count: Int, url: String) throws {
         var connection = try RawConnection(url: url)
+        var isUsed = false
         var made = 0
         while made < count, failures.count < 10 {
             guard !maker.happens(onceIn: 8) else {
@@ -74,15 +75,17 @@ struct HostileRun {
             let request = maker.request()
             let bytes = maker.bytes(of: request)
             connection.send(bytes)
-            if let reply = connection.reply(hasBody: request.method != "HEAD") {
-                judge(request, reply)
-                if reply.headers["connection"] == "close" {
-                    connection = try RawConnection(url: url)
-                }
-            } else {
-                // Refused before it was read to its end: the answer may have got lost.
+            var reply = connection.reply(hasBody: request.method != "HEAD")
+            if reply == nil, isUsed {
+                // On a busy machine it may have been idle for too long. Of a new one that can't be.
                 connection = try RawConnection(url: url)
+                connection.send(bytes)
+                reply = connection.reply(hasBody: request.method != "HEAD")
             }
+            if let reply { judge(request, reply) }
+            // Without a reply it was refused before it was read to its end, and the answer may have got lost.
+            isUsed = reply.map { $0.headers["connection"] != "close" } ?? false
+            if !isUsed { connection = try RawConnection(url: url) }
         }
     }
 
@@ -160,7 +163,7 @@ struct HostileRun {
 @Suite("A hub under hostile requests", .budgeted)
 struct HubFuzzTests {
     /// How many requests each seed makes; `BACKSTITCH_FUZZ_REQUESTS` asks for more.
-    private static let count = Load.count("BACKSTITCH_FUZZ_REQUESTS", else: 250)
+    private static let count = Load.count("BACKSTITCH_FUZZ_REQUESTS", else: 120)
 
     @Test(
         "no request fails the hub, or shows or changes what is another user's",

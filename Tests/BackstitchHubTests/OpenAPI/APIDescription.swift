@@ -173,7 +173,8 @@ extension [UInt8] {
     fileprivate func withoutRefused(in reply: [UInt8]) -> [UInt8] {
         guard let request = try? JSONParser.parse(self), let reply = try? JSONParser.parse(reply)
         else { return self }
-        let (operations, items) = (request["operations"].elements, reply["records"].elements)
+        let operations = request["operations"].elements
+        let items = ["records", "subscriptions", "zones"].flatMap { reply[$0].elements }
         guard operations.count == items.count,
             items.contains(where: { $0["serverErrorCode"] != .null })
         else { return self }

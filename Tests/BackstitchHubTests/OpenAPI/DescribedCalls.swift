@@ -44,7 +44,10 @@ enum DescribedCalls {
                     "operationId": "options\(id)",
                     "summary": "Tells scripts of web pages what they may do",
                     "security": [],
-                    "responses": {"200": \(reference("responses", "Preflight"))}
+                    "responses": {
+                      "200": \(reference("responses", "Preflight")),
+                      "default": \(reference("responses", "Failure"))
+                    }
                   }
                 },
 

@@ -9,7 +9,7 @@ import Testing
 
 /// Failures of the device at calls that a migration makes, one after the other: at each in the long form.
 ///
-/// `FAULT_CALLS` set prints how many calls there are.
+/// `FAULT_CALLS` set prints how many calls there are, if `EVERY_POINT` is set too.
 @Suite(.serialized, .exclusiveFaults, .budgeted) struct MigrationFaultTests {
     @Test(arguments: [(1, EIO), (Int.max >> 32, ENOSPC)])
     func `whichever call fails, the folder is the old one or the new, and the next time finishes`(
@@ -19,7 +19,7 @@ import Testing
         _ = try await Hub.migrate(at: whole.path + "/hub")
         let expected = try Hub.diagnose(at: whole.path + "/hub")
         #expect(expected.isHealthy && expected.files == 2)
-        let steps = Load.steps(oneOf: 12)
+        let steps = Load.steps(oneOf: 24)
         var (number, failed) = (steps.first, 1)
         while failed > 0 {
             let copy = try PastTests.Copy(of: "format-1-hub", inMemory: true)

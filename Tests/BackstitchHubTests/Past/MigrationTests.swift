@@ -77,10 +77,11 @@ import Threading
         let _: ZonesResponse = try await past.call(
             .modifyZones, ModifyZonesRequest(operations: [.init(.create, WireZoneID("new"))]), api,
             ada)
-        for (zone, token) in [("A", traffic.zoneToken), ("new", traffic.zoneToken), ("new", next)] {
-            #expect(
-                try await Self.page(past, zone, after: token, api, ada).code == "BAD_REQUEST",
-                "\(zone)")
+        for (zone, token, code) in [
+            ("A", traffic.zoneToken, "BAD_REQUEST"), ("new", traffic.zoneToken, "BAD_REQUEST"),
+            ("new", next, "ZONE_NOT_FOUND"),
+        ] {
+            #expect(try await Self.page(past, zone, after: token, api, ada).code == code, "\(zone)")
         }
         await #expect(throws: WireError.self) {
             let _: ZonesResponse = try await past.call(
@@ -267,29 +268,41 @@ import Threading
         let row = try storage.readNow {
             try $0.value(withUnsafeBytes(of: UInt8(1)) { HubKey(bytes: $0) })
         }
-        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":3}"#)
+        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":4}"#)
         storage.close()
-        try Self.write("{\"version\":4}", in: kept.folder)
+        try Self.write("{\"version\":5}", in: kept.folder)
         let newer = await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
-        #expect(newer?.message.contains("format 4") == true)
+        #expect(newer?.message.contains("format 5") == true)
         await #expect(throws: HubError.self) { try await Hub.migrate(at: kept.folder) }
     }
 
-    @Test func `a hub of format 2 becomes one of this format, and nothing else of it changes`()
-        throws
-    {
+    /// A hub of format 2, or of 3, which has the same rows.
+    private static func kept(format: Int) throws -> Kept {
         let kept = try Kept("format-1-hub-2")
+        if format != 2 { try write("{\"version\":\(format)}", in: kept.folder) }
+        return kept
+    }
+
+    @Test(arguments: [2, 3])
+    func `a hub of an older format becomes one of this format, and nothing else of it changes`(
+        format: Int
+    ) throws {
+        let kept = try Self.kept(format: format)
         var entries = try Self.entries(kept.folder)
-        #expect(entries[[1]].map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
+        #expect(
+            entries[[1]].map { String(decoding: $0, as: UTF8.self) } == "{\"version\":\(format)}")
         try LMDBHubStorage(at: kept.folder).close()
-        // Programs of format 2 compare this, and refuse what is not theirs.
-        entries[[1]] = Array(#"{"version":3}"#.utf8)
+        // Programs of that format compare this, and refuse what is not theirs.
+        entries[[1]] = Array(#"{"version":4}"#.utf8)
         #expect(try Self.entries(kept.folder) == entries)
         #expect(try Hub.diagnose(at: kept.folder).findings == [])
     }
 
-    @Test func `a hub of format 2 that another process has open stays what it is`() async throws {
-        let kept = try Kept("format-1-hub-2")
+    @Test(arguments: [2, 3])
+    func `a hub of an older format that another process has open stays what it is`(
+        format: Int
+    ) async throws {
+        let kept = try Self.kept(format: format)
         let older = try Environment.open(
             at: kept.folder, options: EnvironmentOptions(databases: ["hub"]))
         await #expect(processExitsWith: .success) { [path = kept.folder as String] in
@@ -298,7 +311,7 @@ import Threading
         }
         older.close()
         let row = try Self.entries(kept.folder)[[1]]
-        #expect(row.map { String(decoding: $0, as: UTF8.self) } == #"{"version":2}"#)
+        #expect(row.map { String(decoding: $0, as: UTF8.self) } == "{\"version\":\(format)}")
     }
 
     /// Sets the row of the format, as another process might.
@@ -433,7 +446,7 @@ import Threading
         _ = try await FolderMigration(directory: whole.folder).run { steps.append($0.stage) }
         let (expected, files) = (try Self.entries(whole.folder), try Self.files(whole))
         #expect(steps.count > 20 && steps.last == .replaced)
-        for end in Load.some(of: steps.indices, oneOf: 4) {
+        for end in Load.some(of: steps.indices, oneOf: 7) {
             // What a failure leaves, and what a process leaves that is killed.
             let (failed, killed) = (try Kept(version), try Kept(version))
             var step = 0

@@ -16,7 +16,7 @@ import Waiting
     .enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing: Tests/prepare.sh --all"))
 struct PostgreSQLFaultTests {
     /// How many rounds; `DATABASE_FAULTS` has others.
-    private static let rounds = Load.count("DATABASE_FAULTS", else: 24)
+    private static let rounds = Load.count("DATABASE_FAULTS", else: 12)
 
     private static let partition = Partition(number: 1)
     private static let counter = HubKey(partition, .zone)

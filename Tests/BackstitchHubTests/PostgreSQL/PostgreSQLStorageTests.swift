@@ -264,17 +264,54 @@ struct PostgreSQLStorageTests {
         #expect(try !PostgreSQLHubStorage.migrate(schema.address, clock: .system))
         try schema.storage().close()
         let connection = try schema.connection()
-        let later = "UPDATE backstitch_meta SET version = 2"
+        let later = "UPDATE backstitch_meta SET version = \(HubSchema.version + 1)"
         _ = try connection.roundTrip([Call(Statement("later", sql: later))])
         do {
             try schema.storage().close()
             Issue.record("It was opened.")
         } catch {
-            #expect("\(error)".contains("version 2"), "\(error)")
+            #expect("\(error)".contains("version \(HubSchema.version + 1)"), "\(error)")
         }
         #expect(throws: (any Error).self) {
             _ = try PostgreSQLHubStorage.migrate(schema.address, clock: .system)
         }
+    }
+
+    @Test func `a program of version 1 that still runs writes nothing to tables of this version`()
+        async throws
+    {
+        let schema = try TemporarySchema()
+        let connection = try schema.connection()
+        for (name, sql) in [
+            ("back", "ALTER TABLE backstitch_partitions RENAME \(HubSchema.marks) TO marks"),
+            ("lower", "UPDATE backstitch_meta SET version = 1"),
+        ] {
+            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
+        }
+        let refused = #expect(throws: HubError.self) { try schema.storage().close() }
+        #expect(refused?.message.contains("hub migrate --storage") == true)
+        // The first statement of each of its writes, which its connection keeps prepared.
+        let older = Statement(
+            "older", .numbers, .number,
+            sql: """
+                INSERT INTO backstitch_partitions AS a (p, seq, marks)
+                SELECT n.p, 1, ARRAY[$2] FROM unnest($1) AS n (p)
+                ON CONFLICT (p) DO UPDATE
+                SET seq = a.seq + 1, marks = (ARRAY[$2] || a.marks)[1:16] RETURNING seq
+                """)
+        let write = Call(older).adding([Self.partition.column]).adding(7)
+        #expect(try connection.roundTrip([write])[0].number(0, 0) == 1)
+        #expect(try PostgreSQLHubStorage.migrate(schema.address, clock: .system))
+        #expect(try !PostgreSQLHubStorage.migrate(schema.address, clock: .system))
+        let failure = #expect(throws: PostgreSQLError.self) {
+            try connection.roundTrip([write])
+        }
+        #expect(failure?.state == "42703")
+        let storage = try schema.storage()
+        defer { storage.close() }
+        try await storage.write(to: [Self.partition]) { try $0.put(Self.key(1), [1]) }
+        let row = "SELECT seq || ' ' || cardinality(\(HubSchema.marks)) FROM backstitch_partitions"
+        #expect(try Self.rows(row, schema.connection()) == [["2 2"]])
     }
 
     @Test func `several may make the tables at once, and one of them does`() async throws {
@@ -289,6 +326,56 @@ struct PostgreSQLStorageTests {
         }
         #expect(made == 1)
         try schema.storage().close()
+    }
+
+    @Test func `a storage begins another run when its tables were made anew`() async throws {
+        let schema = try TemporarySchema()
+        let storage = try schema.storage()
+        defer { storage.close() }
+        func run() async throws -> UInt64 {
+            try await storage.write(to: [Self.partition]) { transaction in
+                try transaction.put(Self.key(1), [1])
+                return try transaction.run
+            }
+        }
+        let first = try await run()
+        #expect(try await run() == first)
+        // As a dump is restored, here with what is there.
+        let connection = try schema.connection()
+        for (name, sql) in [
+            ("away", "ALTER TABLE backstitch_partitions RENAME TO old_partitions"),
+            ("anew", "CREATE TABLE backstitch_partitions (LIKE old_partitions INCLUDING ALL)"),
+            ("filled", "INSERT INTO backstitch_partitions SELECT * FROM old_partitions"),
+        ] {
+            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
+        }
+        let second = try await run()
+        #expect(second != first)
+        #expect(try await run() == second)
+    }
+
+    @Test func `a copy of a database on the same server is another place`() throws {
+        let cluster = try PostgreSQLCluster.shared.get()
+        let original = "d" + UUID().uuidString.replacing("-", with: "").lowercased()
+        let copy = original + "_copy"
+        func address(_ name: String) throws -> PostgreSQLAddress {
+            try PostgreSQLAddress("host=\(cluster.folder) dbname=\(name) user=postgres")
+        }
+        func place(_ name: String) throws -> PartitionCommit.DataPlace? {
+            let connection = try Connection(address(name), .standard)
+            let commit = PartitionCommit(connection, [Self.partition], mark: 1)
+            try commit.lock()
+            return commit.place
+        }
+        _ = try cluster.ask("CREATE DATABASE \(original)")
+        #expect(try PostgreSQLHubStorage.migrate(address(original), clock: .system))
+        _ = try cluster.ask("CREATE DATABASE \(copy) TEMPLATE \(original)")
+        let (found, again, other) = (try place(original), try place(original), try place(copy))
+        #expect(found != nil && found == again && found != other)
+        #expect(found?.table == other?.table && found?.serverStart == other?.serverStart)
+        for name in [copy, original] {
+            _ = try cluster.ask("DROP DATABASE \(name) WITH (FORCE)")
+        }
     }
 
     @Test func `a role that would lose what it commits commits safely all the same`() throws {

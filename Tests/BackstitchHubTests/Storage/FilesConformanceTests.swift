@@ -208,6 +208,69 @@ import WireCrypto
         #expect(try hubs[1].read(file, 0..<whole.count) == whole)
     }
 
+    /// A second sender tries at every step of the first one's end.
+    @Test(arguments: Place.allCases, 0..<4)
+    func `what is kept are the bytes that the digest is of, whoever sends meanwhile`(
+        place: Place, step: Int
+    ) throws {
+        let kept = try Kept(place)
+        defer { withExtendedLifetime(kept) {} }
+        let files = kept.files
+        let (path, taken) = (files.partsPath([1]), files.incomingPath([2]))
+        func attack(_ number: Int) throws {
+            guard step == number else { return }
+            try files.append(Array("abcdefghij".utf8), to: path, at: 0)
+        }
+        try files.append(Array("0123456789".utf8), to: path, at: 0)
+        #expect(try !files.take(path, byteCount: 9, to: taken))
+        try attack(0)
+        #expect(try files.take(path, byteCount: 10, to: taken))
+        try attack(1)
+        let digest = try files.digest(ofUploadAt: taken)
+        try attack(2)
+        let content = Array((step == 0 ? "abcdefghij" : "0123456789").utf8)
+        #expect(digest == Digest.sha256(content))
+        let file = try kept.file(content)
+        try files.keep(taken, as: file)
+        try attack(3)
+        #expect(try files.read(file, 0..<20) == content)
+        #expect(try files.uploadedBytes(at: path) == (step == 0 ? 0 : 10))
+        #expect(try files.uploadedBytes(at: taken) == 0)
+    }
+
+    @Test(arguments: Place.allCases)
+    func `an upload that was taken and not kept comes back, unless another one began`(
+        place: Place
+    ) throws {
+        let kept = try Kept(place)
+        defer { withExtendedLifetime(kept) {} }
+        let files = kept.files
+        let (path, taken) = (files.partsPath([1]), files.incomingPath([2]))
+        #expect(try !files.take(path, byteCount: 2, to: taken))
+        try files.append([1, 2], to: path, at: 0)
+        #expect(try files.take(path, byteCount: 2, to: taken))
+        files.putBack(taken, to: path)
+        try files.append([3], to: path, at: 2)
+        #expect(try files.digest(ofUploadAt: path) == Digest.sha256([1, 2, 3]))
+        #expect(try files.take(path, byteCount: 3, to: taken))
+        try files.append([4], to: path, at: 0)
+        files.putBack(taken, to: path)
+        #expect(try files.digest(ofUploadAt: path) == Digest.sha256([4]))
+        #expect(try files.uploadedBytes(at: taken) == 0)
+    }
+
+    @Test func `a file that is there is not replaced`() throws {
+        let kept = try Kept(.folder)
+        defer { withExtendedLifetime(kept) {} }
+        let file = try kept.file("ab")
+        try Self.keep("ab", as: file, kept.files)
+        let taken = kept.files.incomingPath([2])
+        try kept.files.write([9, 9], to: taken)
+        try kept.files.keep(taken, as: file)
+        #expect(try kept.files.read(file, 0..<2) == Array("ab".utf8))
+        #expect(try kept.files.uploadedBytes(at: taken) == 0)
+    }
+
     @Test(arguments: Place.allCases)
     func `an upload in parts that is discarded begins anew`(place: Place) throws {
         let kept = try Kept(place)

@@ -49,7 +49,8 @@ import WireCrypto
             try transaction.makeDatabase(
                 DatabaseAccess(
                     realm: row, scope: .own(user.userRecordName),
-                    principal: .user(user.userRecordName), partition: partition))
+                    principal: .user(user.userRecordName), partition: partition),
+                now: 0, HubLimits())
             var asset = AssetRow()
             asset.references = 1
             try transaction.put(AssetRow.key(file), asset)
@@ -71,6 +72,21 @@ import WireCrypto
 
     private var left: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root.path).sorted() }
+    }
+
+    @Test func `copies and what is made of them are for their owner alone`() throws {
+        let restored = root.path + "/restored"
+        _ = try Hub.backUp(source, to: target)
+        _ = try Hub.restore(target, to: restored)
+        for folder in [target, restored] {
+            var names = ["data.mdb", "assets/\(file.partition.text)/\(file.checksum)"]
+            names += [".", "assets", "assets/\(file.partition.text)"]
+            for name in names {
+                var status = stat()
+                #expect(stat(folder + "/" + name, &status) == 0, "\(folder) \(name)")
+                #expect(status.st_mode & 0o077 == 0, "\(folder) \(name)")
+            }
+        }
     }
 
     @Test func `a copy has the rows and the files, and nothing else`() async throws {

@@ -15,7 +15,7 @@ final class MemoryHubFiles: HubFiles {
 
     func endServing() {}
 
-    var space: FileSpace { .left }
+    func tryWriting() -> FileSpace { .left }
 
     func path(_ file: HubFile) -> String { "files/\(file.partition.text)/\(file.checksum)" }
 
@@ -53,6 +53,23 @@ final class MemoryHubFiles: HubFiles {
             guard offset <= before.count else { throw PartGap(uploadedBytes: before.count) }
             if before[offset...].starts(with: part), !part.isEmpty { return }
             contents[path] = before[..<offset] + part
+        }
+    }
+
+    func take(_ path: String, byteCount: Int, to place: String) throws -> Bool {
+        contents.withLock { contents in
+            guard contents[path]?.count == byteCount else { return false }
+            contents[place] = contents.removeValue(forKey: path)
+            return true
+        }
+    }
+
+    func putBack(_ place: String, to path: String) {
+        contents.withLock { contents in
+            guard let bytes = contents.removeValue(forKey: place), contents[path] == nil else {
+                return
+            }
+            contents[path] = bytes
         }
     }
 

@@ -27,12 +27,14 @@ final class MemoryHubStorage: SnapshotStorage {
         var isRefusing = false
         var meter = Meter()
         var missCount = 0
+        var lastReader: RequestWork?
     }
 
     private let shared: Locked<Shared>
     private let state = Locked(State())
     private let writer: SerialThread
     private let number: Int
+    private let run = UInt64.random(in: 1...UInt64.max)
     let readers = WorkPool(HubLimits())
     /// Whether nothing is at hand.
     private let isFar: Bool
@@ -81,6 +83,9 @@ final class MemoryHubStorage: SnapshotStorage {
 
     var missCount: Int { state.withLock { $0.missCount } }
 
+    /// What read last.
+    var lastReader: RequestWork? { state.withLock { $0.lastReader } }
+
     func readAtHand<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R? {
@@ -92,6 +97,7 @@ final class MemoryHubStorage: SnapshotStorage {
     ) throws -> R {
         let transaction = transaction(work, [])
         defer { note(transaction) }
+        state.withLock { $0.lastReader = work }
         return try body(transaction)
     }
 
@@ -99,9 +105,8 @@ final class MemoryHubStorage: SnapshotStorage {
         _ work: RequestWork, _ partitions: Partitions
     ) -> BufferedTransaction {
         let entries = shared.withLock { $0.entries }
-        return BufferedTransaction(work, writingTo: partitions) { queries in
-            entries.find(queries)
-        }
+        return BufferedTransaction(
+            work, writingTo: partitions, fetch: { entries.find($0) }, run: { [run] in run })
     }
 
     func write<R: Sendable>(

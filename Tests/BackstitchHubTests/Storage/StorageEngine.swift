@@ -17,6 +17,9 @@ enum StorageEngine: String, CaseIterable, Sendable {
         allCases.filter { $0 != .postgreSQL || PostgreSQLCluster.isInstalled }
     }
 
+    /// Those that hubs are served with.
+    static var served: [StorageEngine] { available.filter { $0 == .lmdb || $0 == .postgreSQL } }
+
     /// Those of which hubs can share one, each with its own.
     static var shareable: [StorageEngine] { available.filter { $0 != .lmdb } }
 
@@ -51,12 +54,20 @@ enum StorageEngine: String, CaseIterable, Sendable {
         }
     }
 
-    func storage(_ limits: HubLimits = HubLimits()) throws -> any HubStorage {
+    /// - Parameter clock: By which reads wait too long; never, or by the system's, unless given.
+    func storage(
+        _ limits: HubLimits = HubLimits(), clock: HubClock? = nil
+    ) throws -> any HubStorage {
         switch self {
-        case .lmdb: try LMDBHubStorage.temporary(readers: WorkPool(limits))
-        case .memory: MemoryHubStorage()
-        case .farMemory: MemoryHubStorage(isFar: true)
-        case .postgreSQL: try TemporarySchema().storage(limits)
+        case .lmdb:
+            guard let clock else {
+                return try LMDBHubStorage.temporary(readers: WorkPool(limits) { 0 })
+            }
+            return try LMDBHubStorage.temporary(
+                readers: WorkPool(limits, clock: clock.steadyMilliseconds))
+        case .memory: return MemoryHubStorage()
+        case .farMemory: return MemoryHubStorage(isFar: true)
+        case .postgreSQL: return try TemporarySchema().storage(limits, clock: clock ?? .system)
         }
     }
 
@@ -76,9 +87,11 @@ extension HubStorage {
         if let result = try readAtHand(RequestWork(), body) { return result }
         let (monitor, result) = (Monitor(), Locked<Result<R, any Error>?>(nil))
         submitRead(.page, RequestWork(), body) { answer in
-            monitor.inside {
-                result.withLock { $0 = answer }
-                monitor.broadcast()
+            return {
+                monitor.inside {
+                    result.withLock { $0 = answer }
+                    monitor.broadcast()
+                }
             }
         }
         return try monitor.inside {

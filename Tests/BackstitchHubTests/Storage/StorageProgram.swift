@@ -293,6 +293,7 @@ enum StorageProgram {
 
         var work: RequestWork { base.work }
         var isFar: Bool { base.isFar }
+        var run: UInt64 { get throws { try base.run } }
 
         func expect(_ queries: () throws -> [KeyQuery]) rethrows { try base.expect(queries) }
 

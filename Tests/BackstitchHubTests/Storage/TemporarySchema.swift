@@ -23,8 +23,10 @@ struct TemporarySchema {
     }
 
     /// A storage of one of the hubs that share the schema.
-    func storage(_ limits: HubLimits = HubLimits()) throws -> PostgreSQLHubStorage {
-        try PostgreSQLHubStorage(address, clock: .system, limits: limits)
+    func storage(
+        _ limits: HubLimits = HubLimits(), clock: HubClock = .system
+    ) throws -> PostgreSQLHubStorage {
+        try PostgreSQLHubStorage(address, clock: clock, limits: limits)
     }
 
     /// Ends all sessions that work with it, as an operator does.

@@ -20,7 +20,7 @@ import Testing
 
     @Test(.enabled(if: PostgreSQLCluster.isInstalled, "PostgreSQL is missing"))
     func `so it is with two hubs on one database`() async throws {
-        for seed in Self.seeds.prefix(4) {
+        for seed in Self.seeds.prefix(Load.triesEveryPoint ? 4 : 2) {
             let world = try await WireWorld(seed: seed, .postgreSQL)
             do {
                 try await world.run(steps: 40)

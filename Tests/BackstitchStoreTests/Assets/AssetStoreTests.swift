@@ -254,6 +254,48 @@ import Testing
         #expect(try await store.assets.verify().isConsistent)
     }
 
+    @Test(arguments: [0, 3, 9])
+    func `a file that was emptied, cut or grown is not opened`(bytes: Int) async throws {
+        let asset = try await add("right")
+        try await store.save(Picture(title: "x", image: asset))
+        try Data(repeating: 7, count: bytes).write(to: URL(filePath: try path(asset)))
+        let error = await #expect(throws: StoreError.self) { try await store.assets.open(asset) }
+        #expect(error?.code == .assetCorrupt)
+        #expect(error?.message.contains("\(bytes) bytes, and had 5") == true)
+        #expect(try await store.assets.verify().corrupt == [asset.content])
+        #expect(try await text(try await add("right")) == "right")
+    }
+
+    @Test func `a pipe or a link in the place of a file is moved away, and nobody waits for it`()
+        async throws
+    {
+        let (piped, linked) = (try await add("piped"), try await add("linked"))
+        try await store.save(Picture(title: "x", image: piped, pages: [linked]))
+        let (pipe, link) = (try path(piped), try path(linked))
+        let other = folder.root + "/other"
+        try FileManager.default.moveItem(atPath: link, toPath: other)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: other)
+        try FileManager.default.removeItem(atPath: pipe)
+        #expect(mkfifo(pipe, 0o600) == 0)
+        for asset in [piped, linked] {
+            #expect(try !store.assets.isHere(asset))
+            let error = await #expect(throws: StoreError.self) {
+                try await store.assets.open(asset)
+            }
+            #expect(error?.code == .notHere)
+        }
+        let source = await #expect(throws: StoreError.self) {
+            try await store.assets.add(contentsOf: URL(filePath: pipe))
+        }
+        #expect(source?.code == .inaccessible)
+        let report = try await store.assets.verify()
+        #expect(Set(report.corrupt) == Set([piped, linked].compactMap(\.content)))
+        #expect(report.checked == 2)
+        #expect(FileManager.default.fileExists(atPath: other))
+        #expect(try await store.assets.verify().checked == 0)
+        #expect(try await text(try await add("piped")) == "piped")
+    }
+
     @Test func `what a crash left half written goes, and what is being written stays`()
         async throws
     {

@@ -35,13 +35,13 @@ import Testing
         let history = try CompactionHistory(seed: seed)
         try await history.run(7)
         try await history.settle()
-        for horizon in Load.some(of: 1...(try history.store.head), oneOf: 4) {
+        for horizon in Load.some(of: 1...(try history.store.head), oneOf: 9) {
             _ = try await checkedCompaction(
                 of: history, through: horizon, perChunk: 1 + Int(horizon * 7 % 23), seed)
         }
     }
 
-    @Test(arguments: Load.some(of: UInt64(100)...123, oneOf: 3))
+    @Test(arguments: Load.some(of: UInt64(100)...123, oneOf: 7))
     func `what comes later comes to the same`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let history = try CompactionHistory(seed: seed)

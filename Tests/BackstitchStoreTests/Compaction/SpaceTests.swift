@@ -37,6 +37,21 @@ import LMDB
         }
     }
 
+    @Test func `a compaction counts operations that wait in the journal`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try folder.open(configuration: StoreConfiguration())
+        for number in 0..<300 {
+            try await store.save(Department(id: .init("d\(number)"), name: "Name \(number)"))
+        }
+        let report = try await store.compact(.keepUnsyncedOnly)
+        #expect(report.operationsBefore == 300)
+        #expect(report.operationsAfter == 300)
+        #expect(report.removed == 0)
+        // Each has its name and its record's.
+        #expect(report.bytesBefore > 300 * 20)
+        store.close()
+    }
+
     @Test func `a compaction makes the file smaller on the disk, and keeps all records`()
         async throws
     {

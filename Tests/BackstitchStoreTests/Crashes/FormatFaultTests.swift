@@ -10,7 +10,7 @@ import Testing
 /// Failures of the device at each call that bringing a store to the present format makes, one after the
 /// other.
 ///
-/// `FAULT_CALLS` set prints how many calls there are.
+/// `FAULT_CALLS` set prints how many calls there are, if `EVERY_POINT` is set too.
 @Suite(.serialized, .exclusiveFaults, .budgeted) struct FormatFaultTests {
     private let folder: TemporaryFolder
     private let place: String
@@ -67,7 +67,8 @@ import Testing
     func `whichever call fails, the store is the old one or the new, and the next time finishes`(
         times: Int, reason: Int32
     ) async throws {
-        var (number, failed) = (0, 1)
+        let steps = Load.steps(oneOf: 3)
+        var (number, failed) = (steps.first, 1)
         while failed > 0 {
             try begin()
             let (outcome, count, calls) = await FaultedCalls.run(
@@ -77,9 +78,9 @@ import Testing
             let call = calls.first { $0.hasSuffix(" failed") } ?? "no call"
             try check(
                 outcome, failed: failed, "call \(number), \(times) fail with \(reason): \(call)")
-            number += 1
+            number += steps.stride
         }
-        #expect(number > 1)
+        #expect(number > steps.first + steps.stride)
         if ProcessInfo.processInfo.environment["FAULT_CALLS"] != nil {
             print("migrate: \(number - 1) calls")
         }

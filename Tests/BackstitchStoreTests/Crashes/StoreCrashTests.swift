@@ -18,11 +18,11 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? other
     }
 
-    /// `STORE_CRASH_STATES` says how many, 150 unless given; `CRASH_SEED` where to begin.
+    /// `STORE_CRASH_STATES` says how many, 100 unless given; `CRASH_SEED` where to begin.
     @Test func `whatever a crash leaves, acknowledged writes are there and the tables follow`()
         async throws
     {
-        let wanted = Self.number("STORE_CRASH_STATES", or: 150)
+        let wanted = Self.number("STORE_CRASH_STATES", or: 100)
         var seed = UInt64(Self.number("CRASH_SEED", or: 1))
         var count = 0
         while count < wanted {

@@ -11,7 +11,7 @@ import Testing
 /// Damages files at random, and lets them be diagnosed and repaired.
 @Suite(.budgeted) struct DamageTests {
     /// How many files are damaged; `DAMAGE_FILES` in the environment changes it.
-    static let filesMax = Load.count("DAMAGE_FILES", else: 36)
+    static let filesMax = Load.count("DAMAGE_FILES", else: 24)
     private static let firstSeed =
         ProcessInfo.processInfo.environment["DAMAGE_SEED"].flatMap { UInt64($0) } ?? 1
 

@@ -77,8 +77,5 @@ import Testing
             of entity: EntityNumber, _ field: FieldID, forbiddenBy schema: AttributeSchema,
             limit: Int
         ) throws -> [RecordKey] { throw Looked() }
-        func duplicates(
-            of entity: EntityNumber, _ field: FieldID, as schema: AttributeSchema, limit: Int
-        ) throws -> [RecordKey] { throw Looked() }
     }
 }

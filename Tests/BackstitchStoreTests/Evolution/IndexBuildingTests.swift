@@ -130,7 +130,7 @@ enum BuildingSorted {
         try await rewind(store)
         #expect(try await store.withLogWriter { try SchemaWork($0).goOn(limit: 256) } == 256)
         store.close()
-        let plain = try folder.open(StoreSchema(BuildingPlain.Item.self))
+        let plain = try folder.open(StoreSchema(BuildingPlain.Item.self, version: 1))
         #expect(try plain.indexesBeingBuilt == [])
         try await plain.expectConsistent()
     }

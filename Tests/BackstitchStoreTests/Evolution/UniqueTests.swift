@@ -13,6 +13,13 @@ enum UniquePlain {
     }
 }
 
+enum UniqueIndexed {
+    @Entity("Person") struct Person: Equatable {
+        var id = ID()
+        @Attribute(.indexed) var email: String?
+    }
+}
+
 enum UniqueStrict {
     @Entity("Person") struct Person: Equatable {
         var id = ID()
@@ -115,24 +122,63 @@ enum UniqueStrict {
         try save(store, "b", "y")
     }
 
-    @Test func `an attribute that becomes unique reports all duplicates at once`() throws {
+    @Test func `an index that is being built is whole once its attribute is unique`() throws {
+        var configuration = StoreConfiguration.quick
+        configuration.worksInBackground = false
+        let plain = try folder.open(
+            StoreSchema(UniquePlain.Person.self), configuration: configuration)
+        try plain.write { _ = try $0.save(UniquePlain.Person(id: "a", email: "x")) }
+        plain.close()
+        let indexed = try folder.open(
+            StoreSchema(UniqueIndexed.Person.self), configuration: configuration)
+        #expect(try indexed.indexesBeingBuilt == ["Person.email"])
+        indexed.close()
+        let store = try open()
+        #expect(try store.indexesBeingBuilt == [])
+        #expect(failure { try save(store, "b", "x") }?.code == .notUnique)
+    }
+
+    @Test func `an attribute that becomes unique lists duplicates, and no more can be made`()
+        async throws
+    {
+        let long = String(repeating: "x", count: 400)
         let plain = try folder.open(StoreSchema(UniquePlain.Person.self))
-        try plain.write { transaction in
-            for (id, email) in [("a", "1"), ("b", "1"), ("c", "2"), ("d", "3"), ("e", "3")] {
+        try await plain.write { transaction in
+            let emails = [
+                ("a", "1"), ("b", "1"), ("c", "2"), ("d", "3"), ("e", "3"), ("p", long + "1"),
+                ("q", long + "2"), ("r", long + "1"),
+            ]
+            for (id, email) in emails {
                 try transaction.save(UniquePlain.Person(id: .init(id), email: email))
             }
             for id in ["n", "o"] { try transaction.save(UniquePlain.Person(id: .init(id))) }
         }
         plain.close()
-        let error = try #require(failure { _ = try open() })
-        #expect(error.code == .invalidSchema)
-        #expect(error.message.contains("these records share a value with another: a, b, d, e."))
-        let again = try folder.open(StoreSchema(UniquePlain.Person.self))
-        try again.write { transaction in
-            for id in ["b", "e"] { _ = try transaction.delete(UniquePlain.Person.ID(id)) }
-        }
-        again.close()
         let store = try open()
-        #expect(failure { try save(store, "z", "2") }?.code == .notUnique)
+        func named() throws -> [[String]]? {
+            try store.read { try $0.uniqueViolations() }["Person.email"]?.map {
+                $0.map(\.key.description)
+            }
+        }
+        #expect(try named() == [["a", "b"], ["d", "e"], ["p", "r"]])
+        let report = try store.verify()
+        #expect(report.isConsistent && report.uniqueViolations.count == 3)
+        #expect(
+            report.uniqueViolations.first
+                == "Person.email is unique, and these records share a value: a, b.")
+        // Nothing is added to them, and they stay as they are.
+        for email in ["1", "2", "3", long + "2"] {
+            #expect(failure { try save(store, "z", email) }?.code == .notUnique)
+        }
+        #expect(try store.read { try $0.find(UniqueStrict.Person.ID("b")) }?.email == "1")
+        try save(store, "a", "1")
+        try save(store, "b", "4")
+        #expect(failure { try save(store, "b", "1") }?.code == .notUnique)
+        try await store.write { transaction in
+            for id in ["e", "r"] { _ = try transaction.delete(UniqueStrict.Person.ID(id)) }
+        }
+        #expect(try store.read { try $0.uniqueViolations() }.isEmpty)
+        #expect(try store.verify().uniqueViolations == [])
+        try await store.expectConsistent()
     }
 }

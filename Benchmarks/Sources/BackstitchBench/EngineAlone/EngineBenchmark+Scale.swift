@@ -125,7 +125,7 @@ extension EngineBenchmark {
                 "import",
                 { store in
                     var lines: [[UInt8]] = []
-                    _ = try store.export { lines.append(Array($0)) }
+                    _ = try store.export { lines.append($0) }
                     lines.reverse()
                     _ = try await store.delete(all, inPartsOf: 1_000)
                     _ = try await store.importRecords(from: { lines.popLast() })

@@ -159,10 +159,13 @@ final class BackstitchEngine: Engine {
 
     func fold(into json: inout peer_buffer) throws -> Int {
         try store.exportOutbox { part in
-            guard let bytes = part.baseAddress, peer_buffer_reserve(&json, part.count) == 0 else {
+            guard peer_buffer_reserve(&json, part.count) == 0 else {
                 throw EngineFailure(description: "out of memory")
             }
-            memcpy(json.bytes + json.count, bytes, part.count)
+            part.withUnsafeBytes { bytes in
+                guard let first = bytes.baseAddress else { return }
+                memcpy(json.bytes + json.count, first, part.count)
+            }
             json.count += part.count
         }
     }

@@ -51,8 +51,25 @@ extension PredicateExpressions.KeyPath: CapturedExpression, LowerableExpression 
             let count = Operand.count(try context.lower(root))
             return .condition(.comparison(count, .equal, .constant(.int64(0))))
         default:
-            throw context.unsupported(self)
+            throw try unsupported(in: &context)
         }
+    }
+
+    /// The error for a property that no condition can ask for.
+    private func unsupported(in context: inout LoweringContext) throws -> QueryError {
+        if Root.Output.self is any RecordReference.Type {
+            switch try context.lower(root) {
+            case .attribute(let name), .unwrapped(.attribute(let name)):
+                return context.unsupportedProperty(ofReference: name)
+            case .recordKey:
+                return context.unsupported(self, named: "a property of id: compare the id itself")
+            default:
+                break
+            }
+        }
+        let text = "\(keyPath)"
+        return context.unsupported(
+            self, named: text.contains("<computed") ? "a property of \(Root.Output.self)" : text)
     }
 }
 

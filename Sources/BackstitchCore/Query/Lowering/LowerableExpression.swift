@@ -52,34 +52,34 @@ struct LoweringContext {
 
     /// The constant operand for a captured value.
     func operand<Captured>(_ value: Captured, in expression: Any) throws -> Operand {
-        if let date = value as? Date { return try operand(of: date, in: expression) }
-        guard let type = Captured.self as? any AttributeValue.Type,
-            let value = Self.value(value, as: type)
-        else { throw unsupported(expression) }
-        return .constant(value)
+        .constant(try self.value(of: value, in: expression))
     }
 
-    private func operand(of date: Date, in expression: Any) throws -> Operand {
-        switch TimeConstant(date) {
-        case .whole(let milliseconds): return .constant(.date(milliseconds: milliseconds))
-        case .after(let milliseconds): return .instant(afterMilliseconds: milliseconds)
-        case nil: throw unsupported(expression, because: "the date is not a number")
-        }
+    /// A captured value as it would be saved.
+    func value<Captured>(of value: Captured, in expression: Any) throws -> RecordValue {
+        guard let type = Captured.self as? any AttributeValue.Type,
+            let value = try Self.value(value, as: type)
+        else { throw unsupported(expression, named: "a value of the type \(Captured.self)") }
+        return value
     }
 
     private static func value<Attribute: AttributeValue>(
         _ value: Any, as type: Attribute.Type
-    ) -> RecordValue? {
-        (value as? Attribute)?._recordValue
+    ) throws -> RecordValue? {
+        try (value as? Attribute).map { try RecordValue(comparing: $0) }
     }
 
     /// The error for an expression that can't be lowered.
-    func unsupported(_ expression: Any, because reason: String? = nil) -> QueryError {
+    ///
+    /// - Parameter name: What the developer wrote; nil if it follows from the type of the expression.
+    func unsupported(
+        _ expression: Any, named name: String? = nil, because reason: String? = nil
+    ) -> QueryError {
         let type = String(describing: Swift.type(of: expression))
-        let name = type.prefix { $0 != "<" }
+        let kind = String(type.prefix { $0 != "<" })
         return QueryError(
             .unsupportedExpression,
-            "A query of \(entityName) can't evaluate \(name)"
+            "A query of \(entityName) can't evaluate \(name ?? Self.written[kind] ?? kind)"
                 + (reason.map { " because \($0)" } ?? "") + ". "
                 + "Supported are comparisons of stored attributes, id and constants, && || !, nil "
                 + "checks, optional chaining, ??, !, ? :, contains, starts(with:), "
@@ -87,27 +87,34 @@ struct LoweringContext {
                 + "and lists, and arithmetic. Fetch with what is supported and "
                 + "filter the result in Swift.")
     }
-}
 
-/// A `Date` constant beside the whole milliseconds that are stored.
-enum TimeConstant {
-    case whole(milliseconds: Int64)
-    case after(milliseconds: Int64)
-
-    /// Nil for a date that is not a number.
-    init?(_ date: Date) {
-        let limit: Int64 = 1_000_000_000_000_000
-        let rounded = (date.timeIntervalSince1970 * 1000).rounded()
-        guard !rounded.isNaN else { return nil }
-        guard abs(rounded) < Double(limit) else {
-            self = .after(milliseconds: rounded < 0 ? -limit : limit)
-            return
-        }
-        let milliseconds = Int64(rounded)
-        let stored = Date(milliseconds: milliseconds)
-        self =
-            stored == date
-            ? .whole(milliseconds: milliseconds)
-            : .after(milliseconds: date < stored ? milliseconds - 1 : milliseconds)
+    /// The error for a property of a reference, which is an id and not the record with it.
+    func unsupportedProperty(ofReference name: String) -> QueryError {
+        QueryError(
+            .unsupportedExpression,
+            "The predicate asks '\(name)' of \(entityName) for a property, and '\(name)' is the id of a record, not the "
+                + "record itself. Ask the record: where(\\.\(name), fulfils: #Predicate { … }), with a "
+                + "predicate of the entity that '\(name)' refers to.")
     }
+
+    /// What the developer wrote where a predicate has an expression of a type, if that has another name.
+    private static let written = [
+        "ClosedRange": "a range", "CollectionContainsCollection": "contains(collection)",
+        "CollectionIndexSubscript": "[index]", "CollectionRangeSubscript": "[range]",
+        "ConditionalCast": "as?", "DictionaryKeyDefaultValueSubscript": "[key, default:]",
+        "DictionaryKeySubscript": "[key]", "ExpressionEvaluate": "evaluate(_:)", "Filter": "filter",
+        "FloatDivision": "/ of these types", "ForceCast": "a forced cast",
+        "IntDivision": "/ of these types", "IntRemainder": "% of these types",
+        "Arithmetic": "+, - or * of these types", "PartialRangeFrom": "a range",
+        "PartialRangeThrough": "a range", "PartialRangeUpTo": "a range",
+        "PredicateEvaluate": "evaluate(_:)", "Range": "a range",
+        "RangeExpressionContains": "contains of this range", "SequenceAllSatisfy": "allSatisfy",
+        "SequenceContains": "contains", "SequenceContainsWhere": "contains(where:)",
+        "SequenceMaximum": "max()", "SequenceMinimum": "min()",
+        "SequenceStartsWith": "starts(with:)",
+        "StringCaseInsensitiveCompare": "caseInsensitiveCompare",
+        "StringContainsRegex": "contains(regex)", "StringLocalizedCompare": "localizedCompare",
+        "StringLocalizedStandardContains": "localizedStandardContains", "TypeCheck": "is",
+        "UnaryMinus": "- of this type", "Variable": "the record itself",
+    ]
 }

@@ -33,14 +33,7 @@ extension PredicateExpressions.SequenceContains: LowerableExpression {
         if let range = elements as? any LowerableRange {
             return .condition(try range.lowered(around: element, in: context))
         }
-        var values: [RecordValue] = []
-        for member in elements {
-            // A time between two milliseconds equals no stored one.
-            guard case .constant(let value) = try context.operand(member, in: self) else {
-                continue
-            }
-            values.append(value)
-        }
+        var values = try elements.map { try context.value(of: $0, in: self) }
         // A set has another order in each process; the same query is the same condition.
         if !(elements is any RandomAccessCollection) { values.sort { "\($0)" < "\($1)" } }
         return .condition(.membership(element, values))

@@ -1,36 +1,51 @@
+import CloudKitWire
 import Threading
 
 /// Uploads in parts of which all came, while they are kept. That takes long if they go to a bucket.
 ///
-/// Whoever sends the last part again meanwhile gets the answer that the first one gets: the file is kept once.
+/// Whoever sends the last part again meanwhile gets the answer that the first one gets: of an address one
+/// file is kept, once.
 final class ArrivedUploads: Sendable {
-    /// An upload by its address and how many bytes it has.
-    struct Upload: Hashable, Sendable {
-        let address: HubKey
+    private struct Upload {
         let byteCount: Int
+        let answer: Task<HubResponse, any Error>
     }
 
-    private let answers = Locked<[Upload: Task<HubResponse, any Error>]>([:])
+    private let uploads = Locked<[HubKey: Upload]>([:])
 
-    /// The answer to an upload that is being kept; nil if it is not.
-    func answer(to upload: Upload) async throws -> HubResponse? {
-        try await answers.withLock { $0[upload] }?.value
+    /// The answer to an upload that is being kept; nil if none is of its address.
+    ///
+    /// - Throws: `conflict` if it has another size, and so is another one.
+    func answer(to address: HubKey, byteCount: Int) async throws -> HubResponse? {
+        guard let upload = uploads.withLock({ $0[address] }) else { return nil }
+        return try await Self.answer(to: upload, byteCount)
     }
 
-    /// Keeps an upload and answers it. A call that comes while the same upload is being kept waits for that
-    /// answer.
+    /// Keeps an upload and answers it. A call that comes while one of its address is being kept waits for
+    /// that answer.
     func answer(
-        to upload: Upload, _ keep: @escaping @Sendable () async throws -> HubResponse
+        to address: HubKey, byteCount: Int,
+        _ keep: @escaping @Sendable () async throws -> HubResponse
     ) async throws -> HubResponse {
-        let task = answers.withLock { answers in
-            if let answer = answers[upload] { return answer }
+        let upload = uploads.withLock { uploads in
+            if let upload = uploads[address] { return upload }
             let answer = Task {
-                defer { self.answers.withLock { _ = $0.removeValue(forKey: upload) } }
+                defer { self.uploads.withLock { _ = $0.removeValue(forKey: address) } }
                 return try await keep()
             }
-            answers[upload] = answer
-            return answer
+            let upload = Upload(byteCount: byteCount, answer: answer)
+            uploads[address] = upload
+            return upload
         }
-        return try await task.value
+        return try await Self.answer(to: upload, byteCount)
+    }
+
+    private static func answer(
+        to upload: Upload, _ byteCount: Int
+    ) async throws -> HubResponse {
+        guard upload.byteCount == byteCount else {
+            throw WireError(.conflict, "Another file is being kept that came to this address.")
+        }
+        return try await upload.answer.value
     }
 }

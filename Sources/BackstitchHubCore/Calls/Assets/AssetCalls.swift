@@ -9,5 +9,6 @@ struct AssetCalls: Sendable {
     let arrived = ArrivedUploads()
     let once: OnceWriter
     let sweeper: Sweeper
-    let pool: WorkPool
+    /// Threads that wait for the disk.
+    let disk: WorkPool
 }

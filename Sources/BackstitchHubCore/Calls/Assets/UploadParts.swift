@@ -55,12 +55,14 @@ extension AssetCalls {
             guard end == length, length == size else { return gap(at: Int(size)) }
             return Self.uploaded(row, receipt: receipt)
         }
-        let upload = ArrivedUploads.Upload(address: key, byteCount: length)
-        if end == length, let answer = try await arrived.answer(to: upload) { return answer }
+        if end == length, let answer = try await arrived.answer(to: key, byteCount: length) {
+            return answer
+        }
         try await reserve(length, for: key, row, work)
         let path = assets.partsPath(key.bytes)
         do {
-            try await pool.run(.page, work) { [assets] in
+            try await disk.run(.page, work) { [assets] in
+                work.countFile(bytes: part.count)
                 try assets.append(part, to: path, at: offset)
             }
         } catch let gap as PartGap {
@@ -71,17 +73,27 @@ extension AssetCalls {
             response.headers.append(Self.offsetHeader(end))
             return response
         }
-        return try await arrived.answer(to: upload) {
-            let checksum = try await pool.run(.page, work) { [assets] in
-                try assets.digest(ofUploadAt: path).hexadecimal
+        return try await arrived.answer(to: key, byteCount: length) {
+            // After this no sender can add to the upload. So the digest is of the bytes that the hub keeps.
+            let taken = assets.incomingPath(configuration.clock.secret(16))
+            let digest = try await disk.run(.page, work) { [assets] in
+                work.countFile(bytes: length)
+                return try assets.take(path, byteCount: length, to: taken)
+                    ? assets.digest(ofUploadAt: taken) : nil
             }
-            guard try assets.uploadedBytes(at: path) == length,
-                let file = HubFile(partition, checksum)
-            else { return gap(at: try assets.uploadedBytes(at: path)) }
-            let whole = ArrivedFile(
-                path: path, file: file, byteCount: length, receipt: receipt,
-                upload: Self.partsKey(of: key))
-            return try await keep(whole, key, row, keepsAddress: true, work)
+            guard let digest else { return gap(at: try assets.uploadedBytes(at: path)) }
+            do {
+                guard let file = HubFile(partition, digest.hexadecimal) else {
+                    throw WireError.nothing
+                }
+                let whole = ArrivedFile(
+                    path: taken, file: file, byteCount: length, receipt: receipt,
+                    upload: Self.partsKey(of: key))
+                return try await keep(whole, key, row, keepsAddress: true, work)
+            } catch {
+                assets.putBack(taken, to: path)
+                throw error
+            }
         }
     }
 

@@ -68,8 +68,12 @@ extension AssetCalls {
             temporary = path
             (checksum, byteCount) = (digest.hexadecimal, count)
         case .bytes(let bytes):
-            temporary = assets.incomingPath(configuration.clock.secret(16))
-            try assets.write(bytes, to: temporary)
+            let path = assets.incomingPath(configuration.clock.secret(16))
+            temporary = path
+            try await disk.run(.page, work) { [assets] in
+                work.countFile(bytes: bytes.count)
+                try assets.write(bytes, to: path)
+            }
             (checksum, byteCount) = (Digest.sha256(bytes).hexadecimal, bytes.count)
         }
         defer { assets.discard(temporary) }
@@ -147,7 +151,8 @@ extension AssetCalls {
         }
         guard isTaken else { throw WireError.nothing }
         // It waits for the disk, or the bucket, where uploads leave threads for downloads.
-        try await (objects?.pool ?? pool).run(objects == nil ? .page : .scan, work) { [assets] in
+        try await (objects?.pool ?? disk).run(objects == nil ? .page : .scan, work) { [assets] in
+            work.countFile(bytes: byteCount)
             try assets.keep(arrived.path, as: file)
         }
         let othersUntil = configuration.now + configuration.limits.unusedAssetMilliseconds
@@ -184,7 +189,7 @@ extension AssetCalls {
         guard parts.count == 6, parts[1] == "1", let named = HubFile(text: parts[2]) else {
             throw WireError.nothing
         }
-        let (key, file) = try await storage.readSoon { [assets] transaction in
+        let (key, file) = try await storage.readSoon(work) { [assets] transaction in
             let hasObjects = assets.objects != nil
             transaction.expect {
                 [.key(StateRow.key)]

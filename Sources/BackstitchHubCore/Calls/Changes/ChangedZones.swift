@@ -13,21 +13,25 @@ extension FeedCalls {
         let count = try configuration.limits.pageCount(resultsLimit, call.extensions)
         transaction.expect(zones: [], access) {
             let position = text.flatMap(FeedToken.position) ?? 0
-            return [Self.changes(access, after: position, countMax: count)]
+            return [
+                Self.changes(access, after: position, countMax: count),
+                .key(FeedHistory.key(access.partition)),
+            ]
         }
         let database = try transaction.database(access)
         let state = try transaction.state()
         var token = FeedToken(
-            .database, access.partition, origin: database.sequence, sequence: 0)
+            .database, access.partition, origin: database.sequence, sequence: 0,
+            mark: database.mark)
         if let text {
-            token = try Self.token(
-                text, .database, access.partition, position: database.sequence, floor: 0, state)
+            token = try FeedToken.read(text, of: nil, database, access, state, transaction)
+            token.mark = database.mark
         }
         let (zones, moreComing) = try Self.changedZones(
             database, access, after: &token.sequence, count: count, transaction)
         return .object { json in
             json.member("zones", array: zones) { json, zone in
-                json.object { zone.wireZone(access, state).write(to: &$0) }
+                json.object { zone.wireZone(database, access, state).write(to: &$0) }
             }
             json.member(tokenName, token.text(state))
             json.member("moreComing", flag: moreComing)

@@ -19,13 +19,16 @@ extension FeedCalls {
         _ transaction: any HubReading
     ) throws -> HubResponse {
         transaction.expect(zones: request.zoneID.map { [$0] } ?? [], access)
+        let database = try transaction.database(access)
         let token: FeedToken
         if let id = request.zoneID {
             token = FeedToken(
-                endOf: try zoneWithFeed(id, access, transaction), in: access.partition)
+                endOf: try zoneWithFeed(id, access, transaction), of: database,
+                in: access.partition)
         } else {
-            let end = try transaction.database(access).sequence
-            token = FeedToken(.database, access.partition, origin: end, sequence: end)
+            token = FeedToken(
+                .database, access.partition, origin: database.sequence,
+                sequence: database.sequence, mark: database.mark)
         }
         let text = token.text(try transaction.state())
         return .object { $0.member("syncToken", text) }

@@ -7,6 +7,8 @@ extension FeedCalls {
         var feed: ZoneFeed
         var token: FeedToken
         var limits: ZoneFeed.PageLimits
+        /// The last commit of the database.
+        var mark: FeedMark
         var state: StateRow
     }
 
@@ -29,25 +31,24 @@ extension FeedCalls {
         let zone = try zoneWithFeed(request.zoneID, access, transaction)
         let count = try configuration.limits.pageCount(request.resultsLimit, call.extensions)
         let state = try transaction.state()
+        let database = try zoneNumbers.database(access, transaction)
         var token = FeedToken(
             .zone, access.partition, zone: zone.number, origin: zone.sequence,
-            sequence: request.isReverse == true ? zone.sequence + 1 : 0)
+            sequence: request.isReverse == true ? zone.sequence + 1 : 0, mark: database.mark)
         if let text = request.syncToken {
-            token = try Self.token(
-                text, .zone, access.partition, zone: zone.number, position: zone.sequence,
-                floor: zone.floor, state)
+            token = try FeedToken.read(text, of: zone, database, access, state, transaction)
         }
         return PageStart(
             feed: ZoneFeed(zone: zone, partition: access.partition, transaction: transaction),
-            token: token,
-            limits: ZoneFeed.PageLimits(count: count, bytes: bytes), state: state)
+            token: token, limits: ZoneFeed.PageLimits(count: count, bytes: bytes),
+            mark: database.mark, state: state)
     }
 
     /// What is read for pages of feeds, as far as requests tell it.
     func expected(_ feeds: [ZoneFeedRequest], _ call: HubCall, _ access: DatabaseAccess)
         -> [KeyQuery]
     {
-        feeds.compactMap { feed in
+        let pages = feeds.compactMap { feed -> KeyQuery? in
             guard
                 let place = zoneNumbers.place(of: feed.zoneID.zoneName, in: access.partition),
                 let count = try? configuration.limits.pageCount(feed.resultsLimit, call.extensions)
@@ -57,6 +58,8 @@ extension FeedCalls {
                 ? ZoneFeed.query(place, before: position ?? .max, countMax: count)
                 : ZoneFeed.query(place, after: position ?? 0, countMax: count)
         }
+        let hasToken = feeds.contains { $0.syncToken != nil }
+        return hasToken ? pages + [.key(FeedHistory.key(access.partition))] : pages
     }
 
     /// Writes a page and tells how many bytes of fields it has.
@@ -85,31 +88,11 @@ extension FeedCalls {
                 : try start.feed.visit(after: start.token.sequence, limits, visit)
         }
         var token = start.token
-        token.sequence = end.sequence
+        // A page backwards begins behind the last change, and may be empty.
+        token.sequence = min(end.sequence, start.feed.zone.sequence)
+        token.mark = start.mark
         json.member("syncToken", token.text(start.state))
         json.member("moreComing", flag: end.moreComing)
         return end.bytes
-    }
-
-    /// Reads the token of a request.
-    static func token(
-        _ text: String, _ kind: FeedToken.Kind, _ partition: Partition, zone: UInt32 = 0,
-        position: UInt64, floor: UInt64, _ state: StateRow
-    ) throws(WireError) -> FeedToken {
-        do throws(FeedToken.Failure) {
-            return try FeedToken(
-                text, kind, partition, zone: zone, position: position, floor: floor, state)
-        } catch {
-            switch error {
-            case .invalidFormat: throw WireError(.badRequest, "Invalid continuation format")
-            case .otherEpoch where kind == .zone:
-                // The zone that the client knows is lost, and another one is there by its name. So a
-                // client sends what it has; of an expired token it would take what is missing for
-                // deleted, and a restore would take it from all devices.
-                throw WireError(.zoneNotFound, "Zone does not exist")
-            case .unknown, .otherEpoch:
-                throw WireError(.badRequest, "Unknown sync continuation type")
-            }
-        }
     }
 }

@@ -9,7 +9,21 @@ final class SweepRound: Sendable {
     /// How many writes pass between two looks, and how many databases a look goes on.
     static let writesPerLook = 16
 
+    /// How often it is time for what is due each hour, in milliseconds.
+    static let hourMilliseconds: Int64 = 3_600_000
+
     private let state = Locked((writes: 0, position: HubKey?.none))
+    /// When the hour began, by the steady clock; nil before the first one.
+    private let hour = Locked<Int64?>(nil)
+
+    /// Whether an hour begins.
+    func beginsHour(now: Int64) -> Bool {
+        hour.withLock { hour -> Bool in
+            if let began = hour, now < began + Self.hourMilliseconds { return false }
+            hour = now
+            return true
+        }
+    }
 
     /// The name of the database to begin at, if it is time for a look; it may be the first one's.
     ///

@@ -1,3 +1,5 @@
+import Threading
+
 /// Removes what is due: in the partition that is written to, and now and then in others.
 struct Sweeper: Sendable {
     let configuration: HubConfiguration
@@ -54,6 +56,14 @@ struct Sweeper: Sendable {
         }
     }
 
+    /// Removes uploads that were cut, once an hour, some time after this returns: the disk may be slow.
+    ///
+    /// - Parameter now: In milliseconds of the steady clock.
+    func removeOldUploads(now: Int64) {
+        guard sweepRound.beginsHour(now: now) else { return }
+        SystemThread.detach { [assets] in assets.removeOldUploads() }
+    }
+
     /// Removes objects, and then their rows. A row counts only as it was committed.
     func removeObjects(_ keys: [HubKey], on threads: WorkPool) async throws {
         for key in keys {
@@ -63,7 +73,11 @@ struct Sweeper: Sendable {
                 return try transaction.row(key)
             }
             guard let row, row.state == .doomed, let file = row.file(key) else { continue }
-            _ = try await threads.run(.scan, RequestWork()) { [assets] in try assets.remove(file) }
+            let work = RequestWork()
+            _ = try await threads.run(.scan, work) { [assets] in
+                work.countFile(bytes: 0)
+                return try assets.remove(file)
+            }
             try await storage.write(to: [partition], expecting: { [.key(key)] }) {
                 try $0.delete(key)
             }

@@ -18,9 +18,9 @@ extension RecordCalls {
             try await storage.write(
                 call.work, to: [access.partition], expecting: { job.expected }
             ) { transaction in
-                let outcome = try job.run(transaction) { plan, state, isShort in
+                let outcome = try job.run(transaction) { plan, state, syncToken, isShort in
                     Self.body(
-                        of: plan, request, extensions, isShort: isShort,
+                        of: plan, request, extensions, syncToken, isShort: isShort,
                         AssetAddresses(
                             baseURL: baseURL, key: state.tokenKey,
                             expires: job.now + limits.addressMilliseconds,
@@ -90,7 +90,7 @@ extension RecordCalls {
 
     private static func body(
         of plan: ModifyPlan, _ request: ModifyRecordsRequest, _ extensions: Set<WireExtension>,
-        isShort: Bool, _ addresses: AssetAddresses, _ limits: HubLimits
+        _ syncToken: String?, isShort: Bool, _ addresses: AssetAddresses, _ limits: HubLimits
     ) -> [UInt8] {
         var json = JSONWriter(numbersAsStrings: request.options.numbersAsStrings)
         json.object { json in
@@ -124,6 +124,7 @@ extension RecordCalls {
                     }
                 }
             }
+            json.member("syncToken", syncToken)
         }
         return json.bytes
     }

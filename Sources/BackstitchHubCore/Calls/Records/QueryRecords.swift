@@ -56,6 +56,8 @@ extension RecordCalls {
         of zones: [ZoneRow], _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws -> String? {
         guard zones.count == 1, let zone = zones.first, !zone.isDefault else { return nil }
-        return FeedToken(endOf: zone, in: access.partition).text(try transaction.state())
+        let database = try transaction.database(access)
+        return FeedToken(endOf: zone, of: database, in: access.partition)
+            .text(try transaction.state())
     }
 }

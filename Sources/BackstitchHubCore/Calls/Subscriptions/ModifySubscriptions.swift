@@ -99,6 +99,15 @@ extension SubscriptionCalls {
     private static func check(
         _ subscription: WireSubscription, _ access: DatabaseAccess, _ transaction: any HubReading
     ) throws {
+        if let failure = subscription.queryFailure {
+            throw WireError(.badRequest, failure.message)
+        }
+        if let query = subscription.query {
+            guard ServiceNames.isIdentifier(query.recordType) else {
+                throw WireError(.badRequest, "The recordType is no name of one.")
+            }
+            _ = try FilterEvaluator(filters: query.filters)
+        }
         switch subscription.kind {
         case .zone:
             guard !access.isPublic else {

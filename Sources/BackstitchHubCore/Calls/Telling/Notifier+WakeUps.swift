@@ -55,7 +55,9 @@ extension Notifier {
                 work.limit(milliseconds: configuration.limits.readMilliseconds)
                 return try news(of: access, transaction)
             } answer: { [self] result in
-                do { try tell(result.get(), access, work) } catch { noteUntold(error) }
+                return { [self] in
+                    do { try tell(result.get(), access, work) } catch { noteUntold(error) }
+                }
             }
         }
     }

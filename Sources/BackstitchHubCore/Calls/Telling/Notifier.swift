@@ -50,7 +50,8 @@ struct Notifier: Sendable {
         }
         // In the name of who changed something, but with a time of its own.
         let own = RequestWork(
-            client: work.client, clock: configuration.clock.steadyMilliseconds)
+            client: work.client, isAnonymous: work.isAnonymous,
+            clock: configuration.clock.steadyMilliseconds)
         let senderHash = sender.map { Digest.sha256($0) }
         storage.submitRead(.scan, own) { [self] transaction in
             own.limit(milliseconds: configuration.limits.readMilliseconds)
@@ -58,12 +59,14 @@ struct Notifier: Sendable {
         } answer: { [self] result in
             var last: [LastFiring] = []
             do { last = try result.get() } catch { noteUntold(error) }
-            pool.handOver { [self, last] in
-                guard !last.isEmpty else { return queue.leave(bytes: bytes) }
-                // The task is the queue's: its place there is given back at its end.
-                Task {
-                    defer { queue.leave(bytes: bytes) }
-                    do { try await end(last, access, own) } catch { noteUntold(error) }
+            return { [self, last] in
+                pool.handOver { [self] in
+                    guard !last.isEmpty else { return queue.leave(bytes: bytes) }
+                    // The task is the queue's: its place there is given back at its end.
+                    Task {
+                        defer { queue.leave(bytes: bytes) }
+                        do { try await end(last, access, own) } catch { noteUntold(error) }
+                    }
                 }
             }
         }
@@ -184,8 +187,10 @@ struct Notifier: Sendable {
             return [notification(.database, "met \(access.realm.number) \(id) \(zoneName)")]
         case .query: break
         }
-        guard let query = subscription.query else { return [] }
-        let evaluator = try FilterEvaluator(filters: query.filters)
+        // Older hubs took filters that lack what they need; they keep no other subscription from being told.
+        guard let query = subscription.query,
+            let evaluator = try? FilterEvaluator(filters: query.filters)
+        else { return [] }
         var notifications: [CourierNotification] = []
         // No device keeps more than so many.
         for changed in changes where notifications.count < max {
@@ -195,7 +200,7 @@ struct Notifier: Sendable {
                 subscription.firesOn?.contains(change.kind.name) ?? true
             else { continue }
             // Of a deleted record nothing is left that could be compared.
-            guard try change.kind == .deleted || evaluator.matches(changed.record, work) else {
+            guard try change.kind == .deleted || meets(evaluator, changed.record, work) else {
                 continue
             }
             notifications.append(
@@ -204,6 +209,13 @@ struct Notifier: Sendable {
                     "qry \(access.realm.number) \(id) \(zoneName)/\(change.record.recordName)"))
         }
         return notifications
+    }
+
+    /// Whether a record meets filters; one with a field that can't be compared, because it is encrypted, does not.
+    private func meets(
+        _ evaluator: FilterEvaluator, _ record: QueriedRecord, _ work: RequestWork
+    ) throws -> Bool {
+        do { return try evaluator.matches(record, work) } catch is WireError { return false }
     }
 }
 

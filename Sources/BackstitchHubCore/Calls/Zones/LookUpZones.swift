@@ -8,10 +8,11 @@ extension ZoneCalls {
     ) throws -> HubResponse {
         try configuration.limits.checkCount(request.zones.count)
         transaction.expect(zones: request.zones, access)
-        let state = try transaction.state()
+        let (state, database) = (try transaction.state(), try transaction.database(access))
         let items = try request.zones.map { id -> WireItem<WireZone> in
             do {
-                return .value(try transaction.zone(id, access).wireZone(access, state))
+                let zone = try transaction.zone(id, access)
+                return .value(zone.wireZone(database, access, state))
             } catch let error as WireError {
                 return .failure(.zone(id), error)
             }

@@ -16,7 +16,7 @@ extension ZoneCalls {
                 call.work, to: [access.partition],
                 expecting: {
                     access.expected(zones: []) + ZoneWriter.expected(in: access.partition) + [
-                        access.expectedZones(limits),
+                        access.expectedZones(limits), .key(FeedHistory.key(access.partition)),
                         .first(
                             limits.subscriptionsPerUser + 1,
                             of: SubscriptionRow.prefix(access.partition)),
@@ -25,11 +25,14 @@ extension ZoneCalls {
             ) { transaction in
                 let state = try transaction.state()
                 let before = try transaction.database(access).sequence
-                var room = try limits.zonesPerDatabase - transaction.zoneCount(access)
+                var room = try ZoneRoom(
+                    left: limits.zonesPerDatabase - transaction.zoneCount(access))
                 let items = try request.operations.map { operation -> WireItem<WireZone> in
                     do {
-                        let zone = try Self.modify(operation, access, transaction, room: &room)
-                        return .value(zone.wireZone(access, state))
+                        let zone = try Self.modify(
+                            operation, access, transaction, now: now, limits, &room)
+                        let database = try transaction.database(access)
+                        return .value(zone.wireZone(database, access, state))
                     } catch let error as WireError {
                         return .failure(.zone(operation.zoneID), error)
                     }
@@ -57,9 +60,17 @@ extension ZoneCalls {
         return .json(response.body())
     }
 
+    /// How many zones more a database may have.
+    private struct ZoneRoom {
+        /// The rows that it may have beside those that are there.
+        var left: Int
+        /// How far the list of changed zones was searched for zones that were deleted.
+        var position: UInt64 = 0
+    }
+
     private static func modify(
         _ operation: ModifyZonesRequest.Operation, _ access: DatabaseAccess,
-        _ transaction: any HubWriting, room: inout Int
+        _ transaction: any HubWriting, now: Int64, _ limits: HubLimits, _ room: inout ZoneRoom
     ) throws -> ZoneRow {
         let id = operation.zoneID
         switch operation.kind {
@@ -76,20 +87,26 @@ extension ZoneCalls {
             let known: ZoneRow? = try transaction.row(
                 ZoneRow.key(access.partition, id.zoneName))
             if let known, !known.isDeleted { return known }
-            guard room > 0 || known != nil else {
-                throw WireError(
-                    .limitExceeded,
-                    "The database has as many zones as it can have, with those that were deleted. "
-                        + "Use the name of one of these.")
+            if known == nil, room.left > 0 {
+                room.left -= 1
+            } else if known == nil {
+                guard
+                    try transaction.forgetDeletedZone(
+                        after: &room.position, in: &database, access, limits)
+                else {
+                    throw WireError(
+                        .limitExceeded,
+                        "The database has as many zones as it can have. Delete one first.")
+                }
             }
-            if known == nil { room -= 1 }
-            return try transaction.makeZone(id.zoneName, in: &database, access)
+            return try transaction.makeZone(
+                id.zoneName, in: &database, access, now: now, limits)
         case .delete:
             var zone = try transaction.zone(id, access)
             guard !zone.isDefault else {
                 throw WireError(.badRequest, "The default zone can't be deleted.")
             }
-            try transaction.deleteZone(zone, access)
+            try transaction.deleteZone(zone, access, now: now, limits)
             zone.isDeleted = true
             return zone
         }

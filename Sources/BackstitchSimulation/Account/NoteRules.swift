@@ -1,0 +1,72 @@
+import BackstitchCore
+import BackstitchStore
+import BackstitchSync
+
+/// Checks the notes about single records in `meta` against the rows and the log: each has a reason, and
+/// goes with it.
+///
+/// | note | its reason |
+/// |---|---|
+/// | `seen` | a full fetch is under way |
+/// | `missed` | the service has another version than is known here, so that no push went well since |
+/// | `unheard` | the service does not have the record, as far as is known |
+/// | `incomplete`, `undelivered`, `duplicate` | is the service's alone; they can be read |
+struct NoteRules {
+    private let reader: TableReader
+    private let entries: [RecordPlace: RecordAccount]
+
+    init(_ reader: TableReader, _ account: LogAccount) {
+        (self.reader, entries) = (reader, account.entries)
+    }
+
+    /// The notes that have no reason, in words.
+    func problems() throws -> [String] {
+        var problems: [String] = []
+        func check(
+            _ kind: RecordNotes, _ rule: (RecordName, [UInt8]) throws -> String?
+        ) throws {
+            try reader.meta.visitNotes(kind) { name, value in
+                if let problem = try rule(name, value) {
+                    problems.append("the note \(kind.prefix)\(name) \(problem)")
+                }
+                return true
+            }
+        }
+        let isFetching = try ZoneStates(reader).names().contains {
+            try reader.zoneState($0).isFullFetch
+        }
+        try check(.seen) { _, _ in isFetching ? nil : "is left of a full fetch" }
+        try check(.missed) { name, value in
+            if ![0, 8, 9].contains(value.count) { return "can't be read" }
+            return isConfirmed(name) ? "is older than a push" : nil
+        }
+        try check(.unheard) { name, value in
+            guard value.count == 10 else { return "can't be read" }
+            let entity = EntityNumber(value.bigEndian(UInt16.self))
+            let row = try reader.row(entity, RecordKey(name))
+            return row?.hasChangeTag == true ? "is of a record that the service has" : nil
+        }
+        try check(.incomplete) { _, value in value.count > 6 ? nil : "can't be read" }
+        try check(.undelivered) { _, value in value.count == 10 ? nil : "can't be read" }
+        return problems
+    }
+
+    /// The notes that are left though a device has nothing more to exchange, in words. Not those about a
+    /// missed version: such a note can stay after the edits of its record were given up.
+    func leftovers() throws -> [String] {
+        var names: [String] = []
+        for kind in [RecordNotes.seen, .undelivered] {
+            try reader.meta.visitNotes(kind) { name, _ in
+                names.append(kind.prefix + name.description)
+                return true
+            }
+        }
+        return names
+    }
+
+    private func isConfirmed(_ name: RecordName) -> Bool {
+        reader.catalog.tables.contains { table in
+            entries[RecordPlace(entity: table.number, key: RecordKey(name))]?.isConfirmed == true
+        }
+    }
+}

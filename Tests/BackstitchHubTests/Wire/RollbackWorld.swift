@@ -1,0 +1,169 @@
+import Backstitch
+import BackstitchCore
+import BackstitchSync
+import BackstitchTesting
+import Foundation
+import Threading
+
+@testable import BackstitchHubCore
+@testable import CloudKitRecordService
+
+/// Hands requests to the hub that serves at the moment.
+final class SwitchedClient: HTTPClient {
+    private let client: Locked<DirectClient>
+
+    init(_ hub: Hub) { client = Locked(DirectClient(hub)) }
+
+    /// Has another hub serve from now on.
+    func serve(_ hub: Hub) { client.withLock { $0 = DirectClient(hub) } }
+
+    func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPReply {
+        let client = client.withLock { $0 }
+        return try await client.send(request)
+    }
+}
+
+/// Devices, each of which edits notes of its own, and a hub whose data is put back to older states, while
+/// others write before and after: all from a seed.
+///
+/// No two devices edit the same note and none deletes one, so that every note has to be everywhere at the
+/// end, as it was saved last.
+final class RollbackWorld {
+    /// What does not hold.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct Device {
+        let name: String
+        let store: Store
+        let engine: SyncEngine
+        let client: FaultyClient
+    }
+
+    private static let zone = ZoneID("Wire")
+    private static let settlingRoundsMax = 30
+
+    private var generator: SeededGenerator
+    private let fixture: HubFixture
+    private let switched: SwitchedClient
+    private let clock = ManualClock()
+    private var storage = MemoryHubStorage()
+    /// The hubs over what was put back.
+    private var hubs: [Hub] = []
+    private var copies: [[[UInt8]: [UInt8]]] = []
+    private var devices: [Device] = []
+    /// The number that each note was saved with last.
+    private var saved: [String: Int] = [:]
+    /// How often the hub's data was put back.
+    private(set) var rollbacks = 0
+
+    init(seed: UInt64) async throws {
+        generator = SeededGenerator(seed: seed)
+        var limits = HubLimits()
+        limits.operationsPerRequest = [200, 3][Int(generator.next() % 2)]
+        limits.recordsPerPage = [200, 2][Int(generator.next() % 2)]
+        limits.recordsPerLargePage = max(limits.recordsPerPage, 5)
+        fixture = try await HubFixture(limits: limits, seed: seed, storage: storage)
+        switched = SwitchedClient(fixture.hub)
+        let chance = [0, 0.2][Int(generator.next() % 2)]
+        for index in 0..<3 {
+            devices.append(try makeDevice("device \(index)", chance: chance))
+        }
+        copies.append(storage.entries)
+    }
+
+    deinit {
+        for device in devices { device.store.close() }
+        for hub in hubs { hub.close() }
+    }
+
+    private func makeDevice(_ name: String, chance: Double) throws -> Device {
+        let client = FaultyClient(
+            switched, clock: clock, seed: generator.next(), chance: chance, speech: .current
+        ) { _ in }
+        let store = try Store.inMemory(schema: StoreSchema(WireNote.self, WireFolder.self))
+        let engine = SyncEngine(
+            store: store,
+            service: try CloudKitRecordService(fixture.configuration(), client: client),
+            configuration: SyncConfiguration(
+                zoneName: Self.zone.zoneName, conflictPolicy: .serverWins, syncOnSave: false,
+                clock: clock))
+        return Device(name: name, store: store, engine: engine, client: client)
+    }
+
+    func run(steps: Int) async throws {
+        for _ in 0..<steps {
+            let index = Int(generator.next() % UInt64(devices.count))
+            switch generator.next() % 12 {
+            case 0...4: try edit(index)
+            case 5...8: _ = try await exchange(devices[index])
+            case 9: copies.append(storage.entries)
+            case 10: try await rollBack()
+            default: await devices[index].client.deliverLate()
+            }
+        }
+        for device in devices {
+            device.client.endFaults()
+            await device.client.deliverLate()
+        }
+        devices.append(try makeDevice("a new device", chance: 0))
+        try await settle()
+        for device in devices { try check(device) }
+    }
+
+    private func edit(_ index: Int) throws {
+        let name = "note \(index) \(generator.next() % 4)"
+        let number = saved[name, default: 0] + 1
+        try devices[index].store.write { transaction in
+            try transaction.save(
+                WireNote(id: WireNote.ID(name), title: "\(number)", count: number, marks: []))
+        }
+        saved[name] = number
+    }
+
+    /// Has a hub serve that begins with what there was at some moment before.
+    private func rollBack() async throws {
+        storage = MemoryHubStorage(copies[Int(generator.next() % UInt64(copies.count))])
+        let hub = try await fixture.makeHub(over: storage)
+        hubs.append(hub)
+        switched.serve(hub)
+        rollbacks += 1
+    }
+
+    /// Runs a round; what the network does may end it, the store may not.
+    ///
+    /// - Returns: Whether anything came of it.
+    private func exchange(_ device: Device) async throws -> Bool {
+        clock.advance(milliseconds: 120_000)
+        fixture.advance(milliseconds: 1_000)
+        do {
+            let report = try await device.engine.sync()
+            return report.pulledRecords + report.pushedRecords + report.conflicts
+                + report.parkedRecords > 0 || !report.changes.isEmpty
+        } catch let error as SyncError {
+            if error.code == .store { throw Failure(description: "\(device.name): \(error)") }
+            return true
+        }
+    }
+
+    private func settle() async throws {
+        for _ in 0..<Self.settlingRoundsMax {
+            var isChanged = false
+            for device in devices { isChanged = try await exchange(device) || isChanged }
+            if !isChanged { return }
+        }
+        throw Failure(description: "The devices don't settle.")
+    }
+
+    private func check(_ device: Device) throws {
+        for (name, number) in saved {
+            let note = try device.store.read { try $0.find(WireNote.self, WireNote.ID(name)) }
+            guard note?.count == number else {
+                throw Failure(
+                    description: "\(device.name) has '\(name)' as \(note?.title ?? "nothing"), "
+                        + "which was saved as \(number).")
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Backstitch
+import BackstitchCore
+import BackstitchStore
+import BackstitchSync
+import BackstitchTesting
+import TestBudget
+import Testing
+
+@testable import BackstitchSimulation
+
+@Entity("Jotting") struct Jotting: Equatable {
+    var id = ID()
+    var text: String
+}
+
+/// Notes in `meta` that no later step would take away, or that speak of what is over.
+@Suite(.budgeted) struct NoteRulesTests {
+    /// A store whose record `a` the service took.
+    private func store() async throws -> Store {
+        let store = try Store.inMemory(schema: StoreSchema(Jotting.self))
+        try await store.write { _ = try $0.save(Jotting(id: "a", text: "one")) }
+        let engine = SyncEngine(
+            store: store, service: SimulatedRecordService(),
+            configuration: SyncConfiguration(
+                zoneName: "jottings", syncOnSave: false, clock: ManualClock()))
+        try await engine.sync()
+        await engine.stop()
+        return store
+    }
+
+    private func rules<Result>(
+        _ store: Store, _ body: (NoteRules) throws -> Result
+    ) throws -> Result {
+        try store.read { transaction in
+            let account = try LogAccount(transaction.reader, mayGoBack: true) { _ in nil }
+            return try body(NoteRules(transaction.reader, account))
+        }
+    }
+
+    private func problems(_ store: Store) throws -> [String] {
+        try rules(store) { try $0.problems() }
+    }
+
+    @Test func `a store that has exchanged everything has no notes`() async throws {
+        let store = try await store()
+        #expect(try problems(store) == [])
+        #expect(try rules(store) { try $0.leftovers() } == [])
+    }
+
+    @Test func `a mark of a full fetch that is over is found`() async throws {
+        let store = try await store()
+        try await store.withLogWriter { try FullFetch($0).markSeen("a") }
+        #expect(try problems(store) == ["the note seen.a is left of a full fetch"])
+        #expect(try rules(store) { try $0.leftovers() } == ["seen.a"])
+    }
+
+    @Test func `a missed version is over once the service took a push`() async throws {
+        let store = try await store()
+        try await store.withLogWriter { try $0.note(.missed, RecordName("a")) }
+        #expect(try problems(store) == ["the note missed.a is older than a push"])
+        // What is edited since may have met another version.
+        try await store.write { _ = try $0.save(Jotting(id: "a", text: "two")) }
+        #expect(try problems(store) == [])
+        #expect(try rules(store) { try $0.leftovers() } == [])
+    }
+
+    @Test func `an unheard delete is over once the service has the record`() async throws {
+        let store = try await store()
+        let table = try #require(store.catalogSnapshot.table(named: "Jotting"))
+        let value = table.number.rawValue.bigEndianBytes + UInt64(1).bigEndianBytes
+        try await store.withLogWriter { log in
+            for name in ["a", "other"] { try log.note(.unheard, RecordName(name), value) }
+        }
+        #expect(try problems(store) == ["the note unheard.a is of a record that the service has"])
+    }
+
+    @Test(arguments: ["missed", "unheard", "incomplete", "undelivered"])
+    func `a note that can't be read is found`(kind: String) async throws {
+        let store = try await store()
+        let kinds: [String: RecordNotes] = [
+            "missed": .missed, "unheard": .unheard, "incomplete": .incomplete,
+            "undelivered": .undelivered,
+        ]
+        let note = try #require(kinds[kind])
+        try await store.withLogWriter { try $0.note(note, RecordName("b"), [1]) }
+        #expect(try problems(store) == ["the note \(kind).b can't be read"])
+    }
+}
