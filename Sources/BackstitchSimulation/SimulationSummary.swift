@@ -56,7 +56,7 @@ public enum SimulationRun {
     ///   - progress: Called after each seed with its result.
     public static func run(
         seeds: some Sequence<UInt64>, options: SimulationOptions = SimulationOptions(),
-        parallel: Int = 4, stopsAtFailure: Bool = false,
+        parallel: Int = 1, stopsAtFailure: Bool = false,
         progress: @Sendable (SimulationResult) -> Void = { _ in }
     ) async -> SimulationSummary {
         var summary = SimulationSummary()
