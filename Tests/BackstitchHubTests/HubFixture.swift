@@ -57,7 +57,7 @@ final class HubFixture: Sendable {
                 }
             })
         hub = try await Hub(
-            storage: storage ?? StorageEngine.chosen.storage(Self.patient),
+            storage: storage ?? StorageEngine.chosen.storage(.patient),
             files: store.files(over: FolderFiles(folder: folder.path), configuration),
             configuration: configuration, machine: .system)
         try await hub.accounts.makeContainer(Self.container, environment: "development")
@@ -67,13 +67,6 @@ final class HubFixture: Sendable {
             emailAddress: "ada@example.com")
         bob = try await hub.accounts.signIn(
             "Bob", container: Self.container, environment: "development")
-    }
-
-    /// What a busy machine is not held against.
-    private static var patient: HubLimits {
-        var limits = HubLimits()
-        limits.waitMilliseconds = 600_000
-        return limits
     }
 
     deinit {
@@ -210,6 +203,15 @@ final class HubFixture: Sendable {
         record.recordChangeTag = tag
         record.fields = fields.mapValues { WireField($0) }
         return record
+    }
+}
+
+extension HubLimits {
+    /// What a busy machine is not held against.
+    static var patient: HubLimits {
+        var limits = HubLimits()
+        limits.waitMilliseconds = 600_000
+        return limits
     }
 }
 

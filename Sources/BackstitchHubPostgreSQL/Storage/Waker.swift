@@ -83,9 +83,10 @@ final class Waker: Sendable {
         }
     }
 
-    /// Tells what is left to tell, and ends.
+    /// Tells what is left to tell, and ends. A second call does nothing.
     func stop() {
         let thread = state.withLock { state in
+            defer { state.thread = nil }
             state.isStopped = true
             return state.thread
         }

@@ -13,12 +13,18 @@ import Testing
 @Suite(.budgeted) struct RollbackTests {
     private static let zone = ZoneID("Wire")
 
-    @Test func `nothing is lost, whenever a hub is put back and whoever writes past the place`()
-        async throws
-    {
+    @Test(arguments: StorageEngine.available.filter { [.memory, .postgreSQL].contains($0) })
+    func `nothing is lost, whenever a hub is put back and whoever writes past the place`(
+        engine: StorageEngine
+    ) async throws {
+        let isInMemory = engine == .memory
+        let seeds =
+            isInMemory
+            ? Load.count("ROLLBACK_SEEDS", else: 12) : Load.count("DATABASE_ROLLBACKS", else: 2)
         var rollbacks = 0
-        for seed in 1...UInt64(Load.count("ROLLBACK_SEEDS", else: 12)) {
-            let world = try await RollbackWorld(seed: seed)
+        for seed in 1...UInt64(seeds) {
+            let world = try await RollbackWorld(
+                seed: seed, over: isInMemory ? CopiedEntries() : CopiedDatabase())
             do {
                 try await world.run(steps: 60)
             } catch {

@@ -48,34 +48,32 @@ final class RollbackWorld {
     private let fixture: HubFixture
     private let switched: SwitchedClient
     private let clock = ManualClock()
-    private var storage = MemoryHubStorage()
-    /// The hubs over what was put back.
-    private var hubs: [Hub] = []
-    private var copies: [[[UInt8]: [UInt8]]] = []
+    private let data: any RollbackData
+    /// The hub that serves the data.
+    private var hub: Hub
     private var devices: [Device] = []
     /// The number that each note was saved with last.
     private var saved: [String: Int] = [:]
     /// How often the hub's data was put back.
     private(set) var rollbacks = 0
 
-    init(seed: UInt64) async throws {
-        generator = SeededGenerator(seed: seed)
+    init(seed: UInt64, over data: any RollbackData) async throws {
+        (generator, self.data) = (SeededGenerator(seed: seed), data)
         var limits = HubLimits()
         limits.operationsPerRequest = [200, 3][Int(generator.next() % 2)]
         limits.recordsPerPage = [200, 2][Int(generator.next() % 2)]
         limits.recordsPerLargePage = max(limits.recordsPerPage, 5)
-        fixture = try await HubFixture(limits: limits, seed: seed, storage: storage)
-        switched = SwitchedClient(fixture.hub)
+        fixture = try await HubFixture(limits: limits, seed: seed, storage: data.storage())
+        (hub, switched) = (fixture.hub, SwitchedClient(fixture.hub))
         let chance = [0, 0.2][Int(generator.next() % 2)]
         for index in 0..<3 {
             devices.append(try makeDevice("device \(index)", chance: chance))
         }
-        copies.append(storage.entries)
     }
 
     deinit {
         for device in devices { device.store.close() }
-        for hub in hubs { hub.close() }
+        hub.close()
     }
 
     private func makeDevice(_ name: String, chance: Double) throws -> Device {
@@ -93,12 +91,13 @@ final class RollbackWorld {
     }
 
     func run(steps: Int) async throws {
+        try await data.copy()
         for _ in 0..<steps {
             let index = Int(generator.next() % UInt64(devices.count))
             switch generator.next() % 12 {
             case 0...4: try edit(index)
             case 5...8: _ = try await exchange(devices[index])
-            case 9: copies.append(storage.entries)
+            case 9: try await data.copy()
             case 10: try await rollBack()
             default: await devices[index].client.deliverLate()
             }
@@ -122,13 +121,16 @@ final class RollbackWorld {
         saved[name] = number
     }
 
-    /// Has a hub serve that begins with what there was at some moment before.
+    /// Puts the data back to some moment before. Then another hub serves them, or the same one goes on.
     private func rollBack() async throws {
-        storage = MemoryHubStorage(copies[Int(generator.next() % UInt64(copies.count))])
-        let hub = try await fixture.makeHub(over: storage)
-        hubs.append(hub)
-        switched.serve(hub)
+        let copy = Int(generator.next() % UInt64(data.copyCount))
+        let goesOn = data.hubsGoOn && generator.next() % 2 == 0
+        if !goesOn { hub.close() }
+        try data.putBack(to: copy)
         rollbacks += 1
+        guard !goesOn else { return }
+        hub = try await fixture.makeHub(over: data.storage())
+        switched.serve(hub)
     }
 
     /// Runs a round; what the network does may end it, the store may not.
