@@ -240,6 +240,34 @@ struct PostgreSQLHubTests {
         for hub in hubs { #expect(try hub.assets.read(file, 0..<10) == content) }
     }
 
+    @Test func `a table that an operator locks keeps nobody waiting who asks for readiness`()
+        async throws
+    {
+        let hub = fixture.hub
+        @Sendable func status() async -> Int {
+            await hub.respond(to: HubRequest(method: "GET", target: "/ready")).status
+        }
+        #expect(await status() == 200)
+        fixture.advance(milliseconds: Readiness.keptMilliseconds)
+        // Without the time limits that the sessions of hubs have.
+        let session = try Connection(schema.address, .plain)
+        let lock = "LOCK TABLE backstitch_entries IN ACCESS EXCLUSIVE MODE"
+        _ = try session.roundTrip([
+            Call(PartitionCommit.begin), Call(Statement("lockTable", sql: lock)),
+        ])
+        async let first = status()
+        try await eventually { hub.readiness.isProbing }
+        fixture.advance(milliseconds: Readiness.patienceMilliseconds)
+        hub.tick()
+        #expect(await first == 503)
+        #expect(await status() == 503)
+        _ = try session.roundTrip([Call(PartitionCommit.rollback)])
+        try await eventually {
+            fixture.advance(milliseconds: Readiness.keptMilliseconds)
+            return await status() == 200
+        }
+    }
+
     @Test func `a database that is away is no failure of the request`() async throws {
         let cluster = try PostgreSQLCluster()
         let storage = try TemporarySchema(in: cluster).storage()
