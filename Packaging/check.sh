@@ -22,8 +22,15 @@ if have systemd-analyze "the unit"; then
     for unit in backstitch-hub backstitch-hub-backup; do
         systemd-analyze security --offline=true --threshold=15 --no-pager "$scratch/$unit.service" | tail -n 1
     done
-    # Without it all reads would be as urgent as writes, and nobody would notice.
-    grep -qx 'SystemCallFilter=setpriority' debian/backstitch-hub.service
+    # Of what it forbids the hub calls nice, which is the system call setpriority, and setrlimit, which it can do without.
+    # If the last line, which decides, did not allow the former, reads would be as urgent as writes, and nobody would notice.
+    grep '^SystemCallFilter=' debian/backstitch-hub.service | tail -n 1 | grep -qx 'SystemCallFilter=setpriority' ||
+        { echo "The unit forbids setpriority." >&2; exit 1; }
+    calls=$(systemd-analyze syscall-filter @privileged @resources | sed -n 's/^ *\([a-z_0-9]\{1,\}\)$/\1/p' | paste -sd'|')
+    if grep -rnE "(^|[^a-zA-Z_])($calls)\(" ../Sources | grep -v -e ' nice(\$0)' -e ' setrlimit(resource, '; then
+        echo "The unit forbids these calls." >&2
+        exit 1
+    fi
     # Both units read the place of the credentials: what is written there counts for both.
     place=$scratch/root/$(sed -n 's/^credentials.conf //p' debian/backstitch-hub.install)
     mkdir -p "$place" "$scratch/root/usr/lib/systemd/system"
