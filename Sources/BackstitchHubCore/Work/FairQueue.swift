@@ -30,8 +30,6 @@ package struct FairQueue<Job> {
     /// Those that are signed in.
     private var users = TurnHeap()
     private var strangers = TurnHeap()
-    private var userSizes = WaitingSizes()
-    private var strangerSizes = WaitingSizes()
     /// Whether a stranger had the last turn.
     private var hadStranger = false
     private var arrivals = 0
@@ -59,7 +57,6 @@ package struct FairQueue<Job> {
         var client = clients.removeValue(forKey: name) ?? Client()
         if client.waiting == 0 { client.isAnonymous = isAnonymous }
         client.jobs.append(job)
-        noteSize(of: client, before: client.waiting - 1)
         if client.waiting == 1 { push(name, client, start: max(time, client.finish)) }
         clients[name] = client
         count += 1
@@ -82,7 +79,6 @@ package struct FairQueue<Job> {
             client.jobs.removeFirst(client.first)
             client.first = 0
         }
-        noteSize(of: client, before: client.waiting + 1)
         client.running += 1
         running += 1
         // Until the cost is known: so that the next job of the same client comes behind others.
@@ -122,7 +118,6 @@ package struct FairQueue<Job> {
             if staying.count < jobs.count {
                 gone += jobs.filter(isGone)
                 (client.jobs, client.first) = (staying, 0)
-                noteSize(of: client, before: jobs.count)
                 if staying.isEmpty { emptied.insert(name) }
             }
             clients[name] = client
@@ -138,46 +133,22 @@ package struct FairQueue<Job> {
     /// Takes all jobs.
     package mutating func removeAll() -> [Job] { removeAll { _ in true } }
 
-    // MARK: Room
-
-    /// The most jobs that wait of a client which gives up places for another one.
+    /// Takes the last job of a client; nil if none waits.
     ///
-    /// - Parameter isAnonymous: Whether the other one has no session.
-    func mostWaiting(for isAnonymous: Bool) -> Int {
-        isAnonymous ? strangerSizes.largest : max(strangerSizes.largest, userSizes.largest)
-    }
-
-    /// Takes the last job of the client of whom most wait, so that another one can have its place.
-    ///
-    /// Strangers take no places of clients that are signed in.
-    ///
-    /// - Parameters:
-    ///   - count: How many jobs of the other one wait.
-    ///   - isAnonymous: Whether the other one has no session.
-    /// - Returns: nil if it would have more places afterwards than the one that gave one up.
-    /// - Complexity: O(*n*) in the clients if there is a place, else O(1).
-    mutating func makeRoom(besides count: Int, isAnonymous: Bool) -> Job? {
-        let most = mostWaiting(for: isAnonymous)
-        let isOfStranger = strangerSizes.largest == most
-        guard most > count + 1,
-            let name = clients.first(where: {
-                $0.value.waiting == most && $0.value.isAnonymous == isOfStranger
-            })?.key,
-            var client = clients.removeValue(forKey: name)
-        else { return nil }
-        let job = client.jobs.removeLast()
-        noteSize(of: client, before: most)
-        clients[name] = client
-        self.count -= 1
-        return job
-    }
-
-    private mutating func noteSize(of client: Client, before: Int) {
-        if client.isAnonymous {
-            strangerSizes.change(from: before, to: client.waiting)
-        } else {
-            userSizes.change(from: before, to: client.waiting)
+    /// - Complexity: O(*n* log *n*) in the clients that wait if it was the only one, else O(1).
+    mutating func removeLast(of name: String) -> Job? {
+        guard waitingCount(of: name) > 0, var client = clients.removeValue(forKey: name) else {
+            return nil
         }
+        let job = client.jobs.removeLast()
+        if client.waiting == 0 {
+            (client.jobs, client.first) = ([], 0)
+            users.removeAll { $0.name == name }
+            strangers.removeAll { $0.name == name }
+        }
+        clients[name] = client
+        count -= 1
+        return job
     }
 
     // MARK: Turns
@@ -199,22 +170,6 @@ package struct FairQueue<Job> {
         }
         hadStranger = false
         return users.pop()
-    }
-}
-
-/// How many clients have how many jobs that wait.
-private struct WaitingSizes {
-    /// The number of clients of which one job waits, then of which two wait, and so on. The last one is not 0.
-    private var clients: [Int] = []
-
-    /// The most jobs of a client.
-    var largest: Int { clients.count }
-
-    mutating func change(from before: Int, to now: Int) {
-        if before > 0 { clients[before - 1] -= 1 }
-        while clients.count < now { clients.append(0) }
-        if now > 0 { clients[now - 1] += 1 }
-        while clients.last == 0 { clients.removeLast() }
     }
 }
 

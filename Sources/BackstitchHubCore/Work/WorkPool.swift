@@ -28,20 +28,12 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     }
 
     private struct State {
-        var pages = FairQueue<Job>()
-        var scans = FairQueue<Job>()
+        var waiting = FairLanes<Job>()
         var threads = 0
         var idle = 0
         var scanning = 0
         var uncounted = 0
         var isStopped = false
-
-        /// As ``FairQueue/makeRoom(besides:isAnonymous:)``.
-        mutating func makeRoom(besides count: Int, isAnonymous: Bool) -> Job? {
-            scans.mostWaiting(for: isAnonymous) > pages.mostWaiting(for: isAnonymous)
-                ? scans.makeRoom(besides: count, isAnonymous: isAnonymous)
-                : pages.makeRoom(besides: count, isAnonymous: isAnonymous)
-        }
     }
 
     private let threadsMax: Int
@@ -93,22 +85,18 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     ) {
         let job = Job(work: work, since: clock(), run: run, refuse: refuse)
         monitor.enter()
-        let ofClient =
-            state.pages.waitingCount(of: work.client) + state.scans.waitingCount(of: work.client)
+        let ofClient = state.waiting.waitingCount(of: work.client)
         // Strangers can't take all places.
         let places = work.isAnonymous ? waitingMax : waitingMax + waitingMax / 4
-        let isFull = state.pages.count + state.scans.count >= places
+        let isFull = state.waiting.count >= places
         let mayWait = !state.isStopped && ofClient < waitingPerClientMax
         // Few clients don't hold many places while others have none.
         let displaced =
             mayWait && isFull
-            ? state.makeRoom(besides: ofClient, isAnonymous: work.isAnonymous) : nil
+            ? state.waiting.makeRoom(besides: ofClient, isAnonymous: work.isAnonymous) : nil
         let isTaken = mayWait && (!isFull || displaced != nil)
         if isTaken {
-            switch lane {
-            case .page: state.pages.add(job, of: work.client, isAnonymous: work.isAnonymous)
-            case .scan: state.scans.add(job, of: work.client, isAnonymous: work.isAnonymous)
-            }
+            state.waiting.add(job, to: lane, of: work.client, isAnonymous: work.isAnonymous)
             if state.idle > 0 {
                 monitor.signal()
             } else if state.threads < threadsMax {
@@ -127,11 +115,11 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     package var isCalm: Bool {
         monitor.enter()
         defer { monitor.leave() }
-        return state.pages.isEmpty && state.scans.isEmpty && !state.isStopped
+        return state.waiting.count == 0 && !state.isStopped
     }
 
     /// How many jobs wait.
-    package var waitingCount: Int { monitor.inside { state.pages.count + state.scans.count } }
+    package var waitingCount: Int { monitor.inside { state.waiting.count } }
 
     /// How many jobs of clients ran that counted no cost: their clients had a thread for nothing.
     var uncountedCount: Int { monitor.inside { state.uncounted } }
@@ -139,9 +127,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     /// Refuses the jobs that have waited too long, whether or not a thread gets free. Call it now and then.
     package func refuseLate() {
         let now = clock()
-        let late = monitor.inside {
-            state.pages.removeAll { isLate($0, now) } + state.scans.removeAll { isLate($0, now) }
-        }
+        let late = monitor.inside { state.waiting.removeAll { isLate($0, now) } }
         for job in late { job.refuse() }
     }
 
@@ -174,7 +160,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     package func stop() {
         monitor.enter()
         state.isStopped = true
-        let jobs = state.pages.removeAll() + state.scans.removeAll()
+        let jobs = state.waiting.removeAll { _ in true }
         monitor.broadcast()
         monitor.leave()
         for job in jobs { job.refuse() }
@@ -203,13 +189,11 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
             let spent = job.work.meter.cost - cost
             monitor.enter()
             if spent == 0, !isLate, !client.isEmpty { state.uncounted += 1 }
-            switch lane {
-            case .page: state.pages.charge(spent, to: client)
-            case .scan:
-                state.scans.charge(spent, to: client)
+            state.waiting.charge(spent, to: client, in: lane)
+            if lane == .scan {
                 state.scanning -= 1
                 // A thread that found all places for scans taken may take the next one.
-                if !state.scans.isEmpty, state.idle > 0 { monitor.signal() }
+                if !state.waiting.scans.isEmpty, state.idle > 0 { monitor.signal() }
             }
             monitor.leave()
             answer()
@@ -220,8 +204,10 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     }
 
     private func next() -> (Lane, String, Job)? {
-        if let (client, job) = state.pages.next() { return (.page, client, job) }
-        guard state.scanning < scansMax, let (client, job) = state.scans.next() else { return nil }
+        if let (client, job) = state.waiting.next(in: .page) { return (.page, client, job) }
+        guard state.scanning < scansMax, let (client, job) = state.waiting.next(in: .scan) else {
+            return nil
+        }
         state.scanning += 1
         return (.scan, client, job)
     }

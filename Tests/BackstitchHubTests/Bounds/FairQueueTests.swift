@@ -123,9 +123,9 @@ struct FairQueueTests {
     }
 
     @Test func `who has the most places gives up the last one to who has fewer`() {
-        var queue = FairQueue<String>()
+        var queue = FairLanes<String>()
         for (client, count) in ["a": 5, "b": 3] {
-            for number in 0..<count { queue.add("\(client)\(number)", of: client) }
+            for number in 0..<count { queue.add("\(client)\(number)", to: .page, of: client) }
         }
         #expect(queue.makeRoom(besides: 4, isAnonymous: false) == nil)
         #expect(queue.makeRoom(besides: 3, isAnonymous: false) == "a4")
@@ -134,30 +134,34 @@ struct FairQueueTests {
         let fourth = queue.makeRoom(besides: 0, isAnonymous: false)
         #expect(["a2", "b2"].contains(fourth))
         var taken: [String] = []
-        while let (client, job) = queue.next() {
+        while let (client, job) = queue.next(in: .page) {
             taken.append(job)
-            queue.charge(1, to: client)
+            queue.charge(1, to: client, in: .page)
         }
         #expect(taken.sorted() == ["a0", "a1", "a2", "b0", "b1", "b2"].filter { $0 != fourth })
         #expect(queue.makeRoom(besides: 0, isAnonymous: false) == nil)
-        #expect(queue.isEmpty && queue.clientCount == 0)
+        #expect(queue.count == 0 && queue.pages.clientCount == 0)
     }
 
     @Test func `a full queue has a place for each client that comes, until each has one`() {
-        var queue = FairQueue<Int>()
-        for number in 0..<64 { queue.add(number, of: "first \(number % 4)", isAnonymous: true) }
+        var queue = FairLanes<Int>()
+        for number in 0..<64 {
+            queue.add(number, to: .page, of: "first \(number % 4)", isAnonymous: true)
+        }
         for number in 0..<60 {
             #expect(queue.makeRoom(besides: 0, isAnonymous: true) != nil)
-            queue.add(number, of: "later \(number)", isAnonymous: true)
+            queue.add(number, to: .page, of: "later \(number)", isAnonymous: true)
         }
         #expect(queue.count == 64)
         #expect(queue.makeRoom(besides: 0, isAnonymous: true) == nil)
     }
 
     @Test func `strangers take no places of who is signed in`() {
-        var queue = FairQueue<String>()
-        for _ in 0..<9 { queue.add("user", of: "user") }
-        for _ in 0..<3 { queue.add("stranger", of: "stranger", isAnonymous: true) }
+        var queue = FairLanes<String>()
+        for _ in 0..<9 { queue.add("user", to: .page, of: "user") }
+        for _ in 0..<3 {
+            queue.add("stranger", to: .page, of: "stranger", isAnonymous: true)
+        }
         #expect(queue.makeRoom(besides: 0, isAnonymous: true) == "stranger")
         #expect(queue.makeRoom(besides: 1, isAnonymous: true) == nil)
         #expect(queue.makeRoom(besides: 1, isAnonymous: false) == "user")
@@ -165,6 +169,37 @@ struct FairQueueTests {
         #expect(queue.removeAll { $0 == "user" }.count == 8)
         #expect(queue.makeRoom(besides: 0, isAnonymous: false) == "stranger")
         #expect(queue.makeRoom(besides: 0, isAnonymous: false) == nil)
+    }
+
+    @Test func `a client has the places of its pages and scans together`() {
+        var lanes = FairLanes<String>()
+        for _ in 0..<20 {
+            lanes.add("page", to: .page, of: "both")
+            lanes.add("scan", to: .scan, of: "both")
+        }
+        for _ in 0..<30 { lanes.add("other", to: .page, of: "other") }
+        #expect(lanes.waitingCount(of: "both") == 40)
+        var gone: [String: Int] = [:]
+        for _ in 0..<12 {
+            gone[lanes.makeRoom(besides: 0, isAnonymous: false) ?? "none", default: 0] += 1
+        }
+        #expect(gone == ["scan": 6, "page": 5, "other": 1])
+        #expect(lanes.waitingCount(of: "both") == 29 && lanes.waitingCount(of: "other") == 29)
+        #expect(lanes.makeRoom(besides: 28, isAnonymous: false) == nil)
+    }
+
+    @Test func `the only job of a lane can be given up, and its client has a turn again later`() {
+        var lanes = FairLanes<Int>()
+        lanes.add(1, to: .page, of: "a", isAnonymous: true)
+        lanes.add(2, to: .scan, of: "a", isAnonymous: true)
+        #expect(lanes.makeRoom(besides: 0, isAnonymous: true) == 2)
+        #expect(lanes.next(in: .scan) == nil)
+        #expect(lanes.makeRoom(besides: 0, isAnonymous: true) == nil)
+        lanes.add(3, to: .scan, of: "a", isAnonymous: true)
+        #expect(lanes.next(in: .scan)?.job == 3)
+        #expect(lanes.next(in: .page)?.job == 1)
+        #expect(lanes.next(in: .scan) == nil)
+        #expect(lanes.count == 0)
     }
 
     @Test func `what is taken away does not come any more`() {

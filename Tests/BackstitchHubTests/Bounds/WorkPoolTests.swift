@@ -170,4 +170,24 @@ struct WorkPoolTests {
         #expect(pool.waitingCount == 8)
         pool.stop()
     }
+
+    @Test func `who has pages and scans gives up as many places as who has as many pages`() {
+        let (pool, refused) = (WorkPool(HubLimits(), threads: 0, waiting: 64), Locked<[String]>([]))
+        func submit(_ lane: WorkPool.Lane, _ client: String) {
+            pool.submit(lane, RequestWork(client: client, isAnonymous: true)) {
+                return {}
+            } refuse: {
+                refused.withLock { $0.append(client) }
+            }
+        }
+        for number in 0..<16 {
+            submit(.page, "pages")
+            submit(number < 8 ? .page : .scan, "both")
+            for other in 0..<2 { submit(.page, "other \(number) \(other)") }
+        }
+        for number in 0..<20 { submit(.page, "new \(number)") }
+        #expect(refused.withLock { $0 }.filter { $0 == "pages" }.count == 10)
+        #expect(refused.withLock { $0 }.filter { $0 == "both" }.count == 10)
+        pool.stop()
+    }
 }
