@@ -116,7 +116,8 @@ import Threading
             realm: RealmRow(number: 1, container: "c", environment: "e"), scope: .everybodys,
             principal: .anonymous, partition: partition)
         let start = ListenedFeeds.Position(database: 4, zones: ["z": 2])
-        feeds.add([(access, start)], of: CourierListener(realm: 1, userRecordName: "u"))
+        let listener = CourierListener(realm: 1, userRecordName: "u")
+        feeds.add([(access, start)], of: listener) { _ in true }
         func step(_ number: UInt64) -> FeedStep {
             FeedStep(database: number..<number + 1, zones: ["z": number - 2..<number - 1])
         }

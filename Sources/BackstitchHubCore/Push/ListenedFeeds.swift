@@ -12,14 +12,45 @@ final class ListenedFeeds: Sendable {
     }
 
     private struct Feed {
-        var access: DatabaseAccess
+        let access: DatabaseAccess
         var position: Position
+        /// With more zones, of which most were deleted, it is forgotten until somebody listens again.
+        let zonesMax: Int
+
+        init(_ access: DatabaseAccess, _ position: Position) {
+            (self.access, self.position) = (access, position)
+            zonesMax = 2 * position.zones.count + ListenedFeeds.sparesMax
+        }
     }
 
     private struct State {
         var feeds: [Partition: Feed] = [:]
         var listeners: Set<CourierListener> = []
+        /// With so many listeners those are forgotten who listen no more.
+        var listenersMax = ListenedFeeds.sparesMax
+
+        mutating func remove(_ access: DatabaseAccess) {
+            feeds[access.partition] = nil
+            listeners = listeners.filter { listener in
+                guard listener.realm == access.realm.number else { return true }
+                return access.ownerRecordName.map { $0 != listener.userRecordName } ?? false
+            }
+        }
+
+        mutating func forget(_ gone: Set<CourierListener>) {
+            listeners.subtract(gone)
+            let (listeners, realms) = (listeners, Set(listeners.map(\.realm)))
+            feeds = feeds.filter { _, feed in
+                let realm = feed.access.realm.number
+                guard let owner = feed.access.ownerRecordName else { return realms.contains(realm) }
+                return listeners.contains(CourierListener(realm: realm, userRecordName: owner))
+            }
+            listenersMax = 2 * listeners.count + ListenedFeeds.sparesMax
+        }
     }
+
+    /// The most listeners or zones that may be gone and are kept, beside as many as there are others.
+    private static let sparesMax = 1_024
 
     private let state = Locked(State())
 
@@ -28,14 +59,25 @@ final class ListenedFeeds: Sendable {
         state.withLock { $0.listeners.contains(listener) }
     }
 
+    /// How many listeners and databases are known.
+    var counts: (listeners: Int, feeds: Int) {
+        state.withLock { ($0.listeners.count, $0.feeds.count) }
+    }
+
     /// Notes where databases stand of which a user's devices are told from now on.
+    ///
+    /// - Parameter listens: Whether devices of a user still listen.
     func add(
-        _ feeds: [(access: DatabaseAccess, position: Position)], of listener: CourierListener
+        _ feeds: [(access: DatabaseAccess, position: Position)], of listener: CourierListener,
+        listens: (CourierListener) -> Bool
     ) {
+        let known = state.withLock { $0.listeners.count >= $0.listenersMax ? $0.listeners : [] }
+        let gone = known.filter { !listens($0) }
         state.withLock { state in
+            if !known.isEmpty { state.forget(gone) }
             state.listeners.insert(listener)
             for (access, position) in feeds where state.feeds[access.partition] == nil {
-                state.feeds[access.partition] = Feed(access: access, position: position)
+                state.feeds[access.partition] = Feed(access, position)
             }
         }
     }
@@ -59,8 +101,8 @@ final class ListenedFeeds: Sendable {
     /// rest has to be looked for again.
     func advance(_ partition: Partition, from old: Position, to new: Position) -> Bool {
         state.withLock { state in
-            guard state.feeds[partition]?.position == old else { return false }
-            state.feeds[partition]?.position = new
+            guard let feed = state.feeds[partition], feed.position == old else { return false }
+            state.feeds[partition] = Feed(feed.access, new)
             return true
         }
     }
@@ -109,12 +151,17 @@ final class ListenedFeeds: Sendable {
     /// Moves the position over a step that begins there; false if it is elsewhere.
     private func pass(_ step: FeedStep, in partition: Partition) -> Bool {
         state.withLock { state in
-            guard var position = state.feeds[partition]?.position,
-                position.database == step.database.lowerBound,
+            guard let feed = state.feeds[partition] else { return false }
+            var position = feed.position
+            guard position.database == step.database.lowerBound,
                 step.zones.allSatisfy({ position.zones[$0.key, default: 0] == $0.value.lowerBound })
             else { return false }
             position.database = step.database.upperBound
             for (name, range) in step.zones { position.zones[name] = range.upperBound }
+            guard position.zones.count <= feed.zonesMax else {
+                state.remove(feed.access)
+                return false
+            }
             state.feeds[partition]?.position = position
             return true
         }
@@ -133,13 +180,5 @@ final class ListenedFeeds: Sendable {
     }
 
     /// Forgets a database to whose changes nobody listens any more.
-    func remove(_ access: DatabaseAccess) {
-        state.withLock { state in
-            state.feeds[access.partition] = nil
-            state.listeners = state.listeners.filter { listener in
-                guard listener.realm == access.realm.number else { return true }
-                return access.ownerRecordName.map { $0 != listener.userRecordName } ?? false
-            }
-        }
-    }
+    func remove(_ access: DatabaseAccess) { state.withLock { $0.remove(access) } }
 }

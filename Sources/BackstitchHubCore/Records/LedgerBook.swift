@@ -17,12 +17,30 @@ final class LedgerBook: Sendable {
         var bytes = 0
     }
 
-    private let owners = Locked<[Partition: Owner]>([:])
+    /// How often owners are forgotten all of whose answers are over.
+    private static let sweepMilliseconds: Int64 = 60_000
+
+    private struct State {
+        var owners: [Partition: Owner] = [:]
+        var lastSweep: Int64 = 0
+
+        mutating func sweep(_ now: Int64) {
+            // A clock may be set back.
+            guard abs(now - lastSweep) >= LedgerBook.sweepMilliseconds else { return }
+            lastSweep = now
+            owners = owners.filter { ($0.value.answers.last?.end ?? now) > now }
+        }
+    }
+
+    private let state = Locked(State())
+
+    /// How many owners are known.
+    var ownerCount: Int { state.withLock { $0.owners.count } }
 
     /// The answers that have to go before another one is kept.
     func excess(of owner: Partition, room: Int, bytesMax: Int, now: Int64) -> [HubKey] {
-        owners.withLock { owners in
-            guard let known = owners[owner] else { return [] }
+        state.withLock { state in
+            guard let known = state.owners[owner] else { return [] }
             var keys: [HubKey] = []
             var bytes = known.bytes
             for answer in known.answers[known.first...] {
@@ -38,8 +56,8 @@ final class LedgerBook: Sendable {
     func forget(_ keys: [HubKey], of owner: Partition) {
         guard !keys.isEmpty else { return }
         let gone = Set(keys)
-        owners.withLock { owners in
-            guard var known = owners.removeValue(forKey: owner) else { return }
+        state.withLock { state in
+            guard var known = state.owners.removeValue(forKey: owner) else { return }
             while known.first < known.answers.count, gone.contains(known.answers[known.first].key) {
                 known.bytes -= known.answers[known.first].bytes
                 known.first += 1
@@ -48,17 +66,18 @@ final class LedgerBook: Sendable {
                 known.answers.removeFirst(known.first)
                 known.first = 0
             }
-            if known.first < known.answers.count { owners[owner] = known }
+            if known.first < known.answers.count { state.owners[owner] = known }
         }
     }
 
     /// Notes an answer that was kept.
-    func note(_ key: HubKey, of owner: Partition, bytes: Int, until end: Int64) {
-        owners.withLock { owners in
-            var known = owners.removeValue(forKey: owner) ?? Owner()
+    func note(_ key: HubKey, of owner: Partition, bytes: Int, until end: Int64, now: Int64) {
+        state.withLock { state in
+            state.sweep(now)
+            var known = state.owners.removeValue(forKey: owner) ?? Owner()
             known.answers.append(Answer(key: key, bytes: bytes, end: end))
             known.bytes += bytes
-            owners[owner] = known
+            state.owners[owner] = known
         }
     }
 }

@@ -18,7 +18,14 @@ final class UploadBook: Sendable {
         private var keys: [(end: Int64, key: [UInt8])] = []
         private var first = 0
 
+        var count: Int { keys.count - first }
+
         mutating func add(_ key: [UInt8], end: Int64) { keys.append((end, key)) }
+
+        mutating func keep(where isKept: ([UInt8]) -> Bool) {
+            keys = keys[first...].filter { isKept($0.key) }
+            first = 0
+        }
 
         mutating func take(before now: Int64) -> [[UInt8]] {
             let start = first
@@ -59,10 +66,24 @@ final class UploadBook: Sendable {
             for key in addresses.take(before: now) + files.take(before: now) {
                 if let entry = entries[key], entry.end <= now { remove(key) }
             }
+            // Most files are soon those of records.
+            guard noteCount > 3 * entries.count + UploadBook.sparesMax else { return }
+            let known = entries
+            addresses.keep { known[$0] != nil }
+            files.keep { known[$0] != nil }
         }
+
+        /// How many entries and ends there are.
+        var noteCount: Int { entries.count + addresses.count + files.count }
     }
 
+    /// The most ends of released entries that are kept, beside as many as there are entries.
+    private static let sparesMax = 1_024
+
     private let state = Locked(State())
+
+    /// How many entries and ends are in memory.
+    var noteCount: Int { state.withLock { $0.noteCount } }
 
     /// Notes addresses that are given out; false if there are too many.
     ///

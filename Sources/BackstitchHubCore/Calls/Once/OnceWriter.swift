@@ -52,7 +52,7 @@ struct OnceWriter: Sendable {
         book.note(
             key, of: ledger.partition,
             bytes: min(answer.count, AnswerLedger.answerBytesMax) + AnswerLedger.entryBytes,
-            until: ledger.now + configuration.limits.ledgerMilliseconds)
+            until: ledger.now + configuration.limits.ledgerMilliseconds, now: ledger.now)
     }
 
     /// Writes once: a call whose signature came before gets its first answer, and nothing else

@@ -37,7 +37,10 @@ extension Notifier {
             return found
         }
         // A database that is made later is looked for again.
-        if !found.isEmpty { feeds.add(found, of: listener) }
+        guard !found.isEmpty else { return }
+        feeds.add(found, of: listener) {
+            couriers.mayListen(realm: $0.realm, user: $0.userRecordName)
+        }
     }
 
     /// Tells devices that listen here of what others changed, some time after this returns.
