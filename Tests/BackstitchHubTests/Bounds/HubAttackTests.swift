@@ -482,7 +482,8 @@ struct HubAttackTests {
         await server.stop()
     }
 
-    @Test func `idle connections make room for others`() async throws {
+    @Test(.budgeted(places: 2))
+    func `idle connections make room for others`() async throws {
         let hub = try await MeteredHub()
         var configuration = HubServer.Configuration()
         configuration.limits.connections = 8
