@@ -1,3 +1,4 @@
+import BackstitchHub
 import Foundation
 import PostgreSQLCluster
 import Waiting
