@@ -18,7 +18,6 @@ package struct EnvironmentFiles {
     package func verify() throws(LMDBError) {
         let folder = folder
         try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            try folder.refuseLostCommits(on: .current)
             try DataFile.check(path: folder.dataPath, visitsAllPages: true)
         }
     }
