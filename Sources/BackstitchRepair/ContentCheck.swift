@@ -25,7 +25,6 @@ struct ContentCheck {
         guard entry.place == .tree || entry.place == .damagedPage else { return }
         switch entry.database {
         case Databases.logIndex: addOperation(entry)
-        case Databases.tablesIndex: addTableEntry(entry)
         case Databases.metaIndex: addMeta(entry)
         case let place?:
             guard let entity = Databases.entity(ofDatabase: place) else { return }
@@ -52,16 +51,6 @@ struct ContentCheck {
             isLogDamaged = true
             diagnosis.note(.log, "Operation \(sequence): \(error).")
         }
-    }
-
-    /// Checks the rows among the tables, which only stores of format 1 have there.
-    private mutating func addTableEntry(_ entry: FileEntry) {
-        guard unsafe entry.key.first == TableKey.rows else { return }
-        guard unsafe TableKey.isRow(entry.key) else {
-            areRowsDamaged = true
-            return diagnosis.note(.tables, "A row is damaged: its key is no record's.")
-        }
-        unsafe addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
     }
 
     private mutating func addRow(
@@ -120,7 +109,7 @@ struct ContentCheck {
     ///
     /// - Parameter isThere: Whether there is a database with a name.
     mutating func checkTrees(_ isThere: (String) -> Bool) {
-        guard let catalog, catalog.formatVersion > 1 else { return }
+        guard let catalog else { return }
         for entity in catalog.entities
         where !isThere(Databases.rows.name(of: Int(entity.number.rawValue))) {
             areRowsDamaged = true

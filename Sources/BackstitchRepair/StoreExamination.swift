@@ -37,10 +37,6 @@ enum StoreExamination {
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
-            if check.catalog.map({ $0.formatVersion < Catalog.formatVersion }) == true {
-                diagnosis.remedy = .opening
-                return (diagnosis, extent)
-            }
             do {
                 try verify(directory, configuration, &diagnosis, &extent, progress)
             } catch let error as StoreError where error.code == .damaged {

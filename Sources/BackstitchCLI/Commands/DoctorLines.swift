@@ -19,11 +19,8 @@ enum DoctorLines {
         }
         if diagnosis.isHealthy {
             lines.append(
-                diagnosis.remedy == .opening
-                    ? "In order: whoever opens the store for writing next brings it to the present "
-                        + "format."
-                    : "In order: \(diagnosis.operations.counted("operation")), "
-                        + "\(diagnosis.rows.counted("row")).")
+                "In order: \(diagnosis.operations.counted("operation")), "
+                    + "\(diagnosis.rows.counted("row")).")
             lines += self.lines(ofUniqueViolations: diagnosis.uniqueViolations)
             return lines
         }

@@ -43,8 +43,7 @@ struct StudioCommand: Command {
             Other users of that machine reach the port too, though not the page; a socket in the file
             system (--unix-socket) only its owner reaches.
             It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
-            Without --allow-writes nothing in the store or hub is changed; one of an older format is
-            refused then.
+            Without --allow-writes nothing in the store or hub is changed.
 
             JSON: one object, when it serves.
               url   the address to open
@@ -74,7 +73,7 @@ struct StudioCommand: Command {
             let store =
                 allowsWrites
                 ? try Store.open(existing: path, access: .readWrite, checksPages: true)
-                : try open(asItIs: path)
+                : try open(toShow: path)
             source = try StoreStudio(
                 store: store, path: path, allowsWrites: allowsWrites, version: version)
             close = { store.close() }
