@@ -143,7 +143,7 @@ enum FolderContent: String, CaseIterable {
     /// The actions of a hub that make none where none is.
     static let hubActions = [
         ["users", "list"], ["sessions", "list"], ["epoch"], ["revoke", "--id", "x"], ["doctor"],
-        ["verify"], ["migrate"],
+        ["verify"],
     ]
     /// Those that make one in a new folder.
     static let makingHubActions = [

@@ -58,12 +58,6 @@ struct StudioCommand: Command {
         let source: any StudioSource
         let close: @Sendable () -> Void
         if isHub {
-            if !allowsWrites, try HubFolder(path).isOlder {
-                throw Refusal(
-                    "The hub in '\(path.printable)' has an older format, and nothing is to be changed in "
-                        + "it. '\(About.name) hub migrate --data \(path.printable)' brings it to the "
-                        + "present one.")
-            }
             let hub = try await Hub(at: path)
             source = HubStudio(
                 hub: hub, path: path, allowsWrites: allowsWrites, version: version
