@@ -59,7 +59,8 @@ struct AnswerLedger: Sendable {
     var expected: [KeyQuery] {
         guard !entries.isEmpty else { return [] }
         return entries.map { .key($0.key(partition)) }
-            + Kind.allCases.map { .key($0.totalKey(partition)) } + ended.map { .key($0) } + [.first(1, of: HubKey(partition, .ledgerTime))]
+            + Kind.allCases.map { .key($0.totalKey(partition)) } + ended.map { .key($0) }
+            + [.first(1, of: HubKey(partition, .ledgerTime))]
     }
 
     /// The key of the answer by its name; nil if the request has none.

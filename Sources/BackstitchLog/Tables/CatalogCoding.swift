@@ -92,7 +92,8 @@ package enum CatalogCoding {
         guard zones.isEmpty else {
             throw StoreError(
                 .newerFormat,
-                "The store has zones beside its own, and this program knows none. Update the program.")
+                "The store has zones beside its own, which this program does not know. Update the "
+                    + "program.")
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
             catalog.isWellFormed

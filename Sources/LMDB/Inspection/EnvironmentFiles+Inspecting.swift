@@ -17,8 +17,8 @@ extension EnvironmentFiles {
     ///   files; what `visit` throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
     package func inspect(
-        names: [String], family: DatabaseFamily? = nil, scansLoosePages: Bool = false, begin: () throws -> Void = {},
-        _ visit: (FileEntry) throws -> Void
+        names: [String], family: DatabaseFamily? = nil, scansLoosePages: Bool = false,
+        begin: () throws -> Void = {}, _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
         try folder.requireDataFile()
         let descriptor = Glibc.open(folder.dataPath, O_RDONLY | O_CLOEXEC)
