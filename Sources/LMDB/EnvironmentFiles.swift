@@ -22,9 +22,6 @@ package struct EnvironmentFiles {
         }
     }
 
-    /// Throws `busy` if this or another process has the environment open.
-    package func refuseOpen() throws(LMDBError) { try folder.refuseOpen() }
-
     /// The process that stands still in the middle of a write to the environment; `nil` if there is
     /// none, if this process has it open, and if it can't be told.
     package var stoppedWriter: StoppedWriter? {

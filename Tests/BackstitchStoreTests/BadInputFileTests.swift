@@ -89,6 +89,16 @@ import Testing
         #expect(failure { _ = try folder.open() }?.message.contains("version 2") == true)
     }
 
+    @Test func `a catalog of a format that was never released, and one with other zones`() throws {
+        try folder.fill()
+        try replaceCatalog(#"{"formatVersion":1,"entities":[]}"#)
+        try expectRefused([.damaged])
+        #expect(failure { _ = try folder.open() }?.message.contains("never released") == true)
+        try replaceCatalog(#"{"formatVersion":1,"zones":[{"slot":2,"zone":"shared"}]}"#)
+        try expectRefused([.newerFormat])
+        #expect(failure { _ = try folder.open() }?.message.contains("zones beside") == true)
+    }
+
     @Test(
         arguments: [
             "", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#,

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchStore
 
 extension Command {
     /// Opens a store that is shown and not changed, and checks its pages.
