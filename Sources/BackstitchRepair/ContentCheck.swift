@@ -16,6 +16,8 @@ struct ContentCheck {
     private(set) var areRowsDamaged = false
     /// The catalog; nil if it can't be read.
     private(set) var catalog: Catalog?
+    /// The failure if the catalog is intact and of a newer format.
+    private(set) var newerFormat: StoreError?
     /// The last operation that an intact row names.
     private var lastOfRows: UInt64 = 0
 
@@ -100,7 +102,15 @@ struct ContentCheck {
         guard let bytes = meta[MetaName.catalog] else {
             return diagnosis.note(.meta, "The catalog is missing.")
         }
-        do { catalog = try CatalogCoding.decode(bytes) } catch {
+        let checksum = meta[MetaChecksum.name(of: MetaName.catalog)]
+        do {
+            catalog = try CatalogCoding.decode(bytes)
+        } catch let error as StoreError
+            where error.code == .newerFormat
+            && MetaChecksum.matches(bytes, named: MetaName.catalog, checksum)
+        {
+            newerFormat = error
+        } catch {
             diagnosis.note(.meta, "The catalog can't be read.")
         }
     }

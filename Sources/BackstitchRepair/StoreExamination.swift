@@ -29,6 +29,7 @@ enum StoreExamination {
             check.add($0)
         }
         check.finish()
+        if let newerFormat = check.newerFormat { throw newerFormat }
         check.checkTrees { inspection.entries[$0] != nil }
         var diagnosis = check.diagnosis
         for problem in inspection.problems {

@@ -1,4 +1,6 @@
 import Backstitch
+import BackstitchLog
+import BackstitchRepair
 import Foundation
 import LMDB
 import TestBudget
@@ -87,6 +89,18 @@ import Testing
         try replaceCatalog(#"{"formatVersion":2,"anything":[]}"#)
         try expectRefused([.newerFormat])
         #expect(failure { _ = try folder.open() }?.message.contains("version 2") == true)
+    }
+
+    @Test func `a doctor does not take a store of a newer format for damaged`() throws {
+        try folder.fill()
+        try folder.tamper { access, databases in
+            let catalog = Array(#"{"formatVersion":2}"#.utf8)
+            try access.putMeta(MetaName.catalog, catalog, databases)
+        }
+        let (data, repair) = (try folder.data(), StoreRepair(folder.store))
+        #expect(failure { _ = try repair.diagnosis() }?.code == .newerFormat)
+        #expect(failure { _ = try repair.repair(milliseconds: 1) }?.code == .newerFormat)
+        #expect(try folder.data() == data)
     }
 
     @Test func `a catalog of a format that was never released, and one with other zones`() throws {
