@@ -62,7 +62,7 @@ extension PostgreSQLAddress {
         return diagnosis
     }
 
-    /// Makes the tables of a hub in a database, or brings those of an older version to this one's.
+    /// Makes the tables of a hub in a database, unless they are there.
     ///
     /// - Returns: Whether something was to be done.
     /// - Throws: A failure whose message says what to do; nothing is changed then.

@@ -17,8 +17,6 @@ public struct StoreError: BackstitchError {
         public static let notAStore = Code("notAStore")
         /// The files were written by a newer version of Backstitch.
         public static let newerFormat = Code("newerFormat")
-        /// The store has an older format, and was opened for reading only.
-        public static let olderFormat = Code("olderFormat")
         /// The files are damaged.
         public static let damaged = Code("damaged")
         /// The path can't be read or written.

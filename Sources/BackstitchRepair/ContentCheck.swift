@@ -16,6 +16,8 @@ struct ContentCheck {
     private(set) var areRowsDamaged = false
     /// The catalog; nil if it can't be read.
     private(set) var catalog: Catalog?
+    /// The failure if the catalog is intact and of a newer format.
+    private(set) var newerFormat: StoreError?
     /// The last operation that an intact row names.
     private var lastOfRows: UInt64 = 0
 
@@ -25,7 +27,6 @@ struct ContentCheck {
         guard entry.place == .tree || entry.place == .damagedPage else { return }
         switch entry.database {
         case Databases.logIndex: addOperation(entry)
-        case Databases.tablesIndex: addTableEntry(entry)
         case Databases.metaIndex: addMeta(entry)
         case let place?:
             guard let entity = Databases.entity(ofDatabase: place) else { return }
@@ -52,16 +53,6 @@ struct ContentCheck {
             isLogDamaged = true
             diagnosis.note(.log, "Operation \(sequence): \(error).")
         }
-    }
-
-    /// Checks the rows among the tables, which only stores of format 1 have there.
-    private mutating func addTableEntry(_ entry: FileEntry) {
-        guard unsafe entry.key.first == TableKey.rows else { return }
-        guard unsafe TableKey.isRow(entry.key) else {
-            areRowsDamaged = true
-            return diagnosis.note(.tables, "A row is damaged: its key is no record's.")
-        }
-        unsafe addRow(entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key))
     }
 
     private mutating func addRow(
@@ -111,7 +102,15 @@ struct ContentCheck {
         guard let bytes = meta[MetaName.catalog] else {
             return diagnosis.note(.meta, "The catalog is missing.")
         }
-        do { catalog = try CatalogCoding.decode(bytes) } catch {
+        let checksum = meta[MetaChecksum.name(of: MetaName.catalog)]
+        do {
+            catalog = try CatalogCoding.decode(bytes)
+        } catch let error as StoreError
+            where error.code == .newerFormat
+            && MetaChecksum.matches(bytes, named: MetaName.catalog, checksum)
+        {
+            newerFormat = error
+        } catch {
             diagnosis.note(.meta, "The catalog can't be read.")
         }
     }
@@ -120,7 +119,7 @@ struct ContentCheck {
     ///
     /// - Parameter isThere: Whether there is a database with a name.
     mutating func checkTrees(_ isThere: (String) -> Bool) {
-        guard let catalog, catalog.formatVersion > 1 else { return }
+        guard let catalog else { return }
         for entity in catalog.entities
         where !isThere(Databases.rows.name(of: Int(entity.number.rawValue))) {
             areRowsDamaged = true

@@ -37,10 +37,7 @@ extension SalvageBuilder {
         func catalog(or loose: [[UInt8]]) throws -> Catalog {
             let stored = [values[MetaName.catalog], values[MetaName.catalogCopy]]
             for bytes in stored.compactMap({ $0 }) + loose.reversed() {
-                if var catalog = try? CatalogCoding.decode(bytes) {
-                    catalog.formatVersion = Catalog.formatVersion
-                    return catalog
-                }
+                if let catalog = try? CatalogCoding.decode(bytes) { return catalog }
             }
             throw StoreError(
                 .damaged,

@@ -109,12 +109,6 @@ struct SalvageSource {
 
     private mutating func addTableEntry(_ entry: FileEntry) throws {
         switch unsafe entry.key.first {
-        case TableKey.rows:
-            // A store of format 1.
-            guard unsafe TableKey.isRow(entry.key) else { return areRowsWhole = false }
-            try unsafe addRow(
-                entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
-                isLoose: false)
         case TableKey.parked where unsafe entry.place == .tree && entry.value.count >= 8:
             let key = unsafe entry.key.part(1..<entry.key.count)
             try unsafe put(key, entry.value, in: Place.parked)
@@ -125,14 +119,9 @@ struct SalvageSource {
         }
     }
 
-    /// Adds a row of a page that nothing refers to. In a tree of rows its key does not say of which
-    /// entity it is; the checksum does.
+    /// Adds a row of a page that nothing refers to. Its key does not say of which entity it is; the
+    /// checksum does.
     private mutating func addLooseRow(_ entry: FileEntry) throws {
-        if unsafe TableKey.isRow(entry.key), unsafe TableKey.record(of: entry.key).isRecordKey {
-            return try unsafe addRow(
-                entry, of: TableKey.entity(of: entry.key), TableKey.record(of: entry.key),
-                isLoose: true)
-        }
         guard unsafe entry.key.isRecordKey, let row = unsafe RowView(entry.value), row.isChecked
         else { return }
         // Rows of one entity lie together.

@@ -18,8 +18,6 @@ public struct StoreDiagnosis: Hashable, Sendable {
     public enum Remedy: String, Hashable, Sendable, CaseIterable {
         /// Nothing is wrong.
         case none
-        /// Opening the store for writing: it has an older format, which that brings to the present one.
-        case opening
         /// Log and catalog are whole: a repair makes all else from them, and nothing is lost.
         case rebuild
         /// A repair keeps what is intact of the log and of the rows; the next sync fetches all.

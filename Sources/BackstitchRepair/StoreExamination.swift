@@ -29,6 +29,7 @@ enum StoreExamination {
             check.add($0)
         }
         check.finish()
+        if let newerFormat = check.newerFormat { throw newerFormat }
         check.checkTrees { inspection.entries[$0] != nil }
         var diagnosis = check.diagnosis
         for problem in inspection.problems {
@@ -37,10 +38,6 @@ enum StoreExamination {
         var extent = DamageExtent(inspection, check)
         extent.isMetaWhole = !diagnosis.findings.contains { $0.part == .meta }
         if diagnosis.isHealthy {
-            if check.catalog.map({ $0.formatVersion < Catalog.formatVersion }) == true {
-                diagnosis.remedy = .opening
-                return (diagnosis, extent)
-            }
             do {
                 try verify(directory, configuration, &diagnosis, &extent, progress)
             } catch let error as StoreError where error.code == .damaged {

@@ -52,11 +52,6 @@ package struct StoreRepair {
     private func replaceFiles(_ milliseconds: Int64) throws -> RepairReport {
         var (diagnosis, extent) = try StoreExamination.examine(
             directory, configuration, progress)
-        if diagnosis.remedy == .opening {
-            try Store.open(existing: directory, access: .readWrite).close()
-            (diagnosis, extent) = try StoreExamination.examine(
-                directory, configuration, progress)
-        }
         guard !diagnosis.isHealthy else {
             return RepairReport(diagnosis: diagnosis, salvage: nil, keptAt: nil)
         }

@@ -22,7 +22,6 @@ extension EnvironmentFiles {
         options.createsIfMissing = false
         try folder.prepare(options)
         return try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            try folder.refuseLostCommits(on: options.boot)
             if visitsAllPages, try FileKey(path: folder.lockPath) == nil {
                 try DataFile.check(path: folder.dataPath, visitsAllPages: true)
             }

@@ -37,8 +37,7 @@ extension EnvironmentFiles {
         guard rename(draft.folder.dataPath, folder.dataPath) == 0 else {
             throw LMDBError(errno: errno, "replace", path: folder.dataPath)
         }
-        // They speak of the old file.
-        unlink(folder.redoPath)
+        // It speaks of the old file.
         unlink(folder.journalPath)
         try Folder.sync(folder.path)
         lock.release()
@@ -58,10 +57,7 @@ extension Folder {
 
     /// Gives the data file and what goes with it a second name in a new folder.
     fileprivate func link(to other: Folder) throws(LMDBError) {
-        let names = [
-            (dataPath, other.dataPath), (redoPath, other.redoPath),
-            (journalPath, other.journalPath),
-        ]
+        let names = [(dataPath, other.dataPath), (journalPath, other.journalPath)]
         for (from, to) in names {
             if Glibc.link(from, to) == 0 { continue }
             let reason = errno
@@ -89,17 +85,9 @@ extension EnvironmentFiles {
     ///   - source: A folder on the same disk.
     ///   - commit: The id of the last commit of the file that is replaced; nothing is changed if there was
     ///     another one since.
+    ///   - lock: Keeps others from opening the environment.
     /// - Throws: `busy` if an environment is open, or was written to; `damaged` if the new file is;
     ///   `readOnlyDirectory`, `permissionDenied`, `diskFull` or `io`.
-    package func replaceData(
-        movingFrom source: String, after commit: UInt64
-    ) throws {
-        try replaceData(movingFrom: source, after: commit, holding: RepairLock(folder))
-    }
-
-    /// As ``replaceData(movingFrom:after:)``.
-    ///
-    /// - Parameter lock: What keeps others from opening the environment.
     func replaceData(
         movingFrom source: String, after commit: UInt64, holding lock: consuming RepairLock
     ) throws {
@@ -114,13 +102,11 @@ extension EnvironmentFiles {
         }
         try DataFile.check(path: source.dataPath, visitsAllPages: true)
         try Folder.sync(source.dataPath)
-        // They speak of the old data file, and must not be found beside the new one. Once the old one is
-        // on disk, nothing needs them.
+        // It speaks of the old data file, and must not be found beside the new one. Once the old one is
+        // on disk, nothing needs it.
         try Folder.sync(folder.dataPath)
-        for path in [folder.redoPath, folder.journalPath] {
-            guard unlink(path) == 0 || errno == ENOENT else {
-                throw LMDBError(errno: errno, "remove", path: path)
-            }
+        guard unlink(folder.journalPath) == 0 || errno == ENOENT else {
+            throw LMDBError(errno: errno, "remove", path: folder.journalPath)
         }
         try Folder.sync(folder.path)
         guard rename(source.dataPath, folder.dataPath) == 0 else {

@@ -18,13 +18,9 @@ package struct EnvironmentFiles {
     package func verify() throws(LMDBError) {
         let folder = folder
         try EnvironmentRegistry.shared.whileClosed(folder) { () throws(LMDBError) in
-            try folder.refuseLostCommits(on: .current)
             try DataFile.check(path: folder.dataPath, visitsAllPages: true)
         }
     }
-
-    /// Throws `busy` if this or another process has the environment open.
-    package func refuseOpen() throws(LMDBError) { try folder.refuseOpen() }
 
     /// The process that stands still in the middle of a write to the environment; `nil` if there is
     /// none, if this process has it open, and if it can't be told.

@@ -41,9 +41,7 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the moni
         }
         try refuseReplacedData(folder)
         try folder.refuseDuringRepair()
-        try folder.refuseLostCommits(on: options.boot)
         try folder.checkDataFile(options)
-        try folder.endRedoFile(options)
         let core = try EnvironmentCore(folder, options: options)
         entries[core.key] = Entry(core: core, handles: 1)
         return core

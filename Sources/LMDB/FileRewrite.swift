@@ -11,40 +11,10 @@ package struct FileRewrite {
 
     private let directory: String
     private var options: EnvironmentOptions
-    private let change: Change?
 
-    /// An entry of the new file.
-    package struct Entry: Sendable {
-        package var key: [UInt8]
-        package var value: [UInt8]
-        /// The member of the family that it goes to; 0 for the database that it comes from.
-        package var member = 0
-    }
-
-    /// What a rewrite makes of the entries of a file.
-    package struct Change: Sendable {
-        let memberCount: Int
-        let entry: @Sendable (_ database: String, inout Entry) throws -> Void
-        let progress: @Sendable (_ done: Int, _ total: Int) -> Void
-
-        /// - Parameters:
-        ///   - memberCount: The members of the family that the new file has.
-        ///   - progress: Called now and then with the entries that were written.
-        ///   - entry: Changes an entry of one of the databases that the options name. Keys of one
-        ///     database have to stay in order, and those of each member too.
-        package init(
-            memberCount: Int, progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void,
-            entry: @escaping @Sendable (_ database: String, inout Entry) throws -> Void
-        ) {
-            (self.memberCount, self.progress, self.entry) = (memberCount, progress, entry)
-        }
-    }
-
-    /// - Parameters:
-    ///   - options: How the environment is opened.
-    ///   - change: What is changed; nil for nothing.
-    package init(of directory: String, options: EnvironmentOptions, change: Change? = nil) {
-        (self.directory, self.options, self.change) = (directory, options, change)
+    /// - Parameter options: How the environment is opened.
+    package init(of directory: String, options: EnvironmentOptions) {
+        (self.directory, self.options) = (directory, options)
         self.options.createsIfMissing = false
         // One that is there is applied all the same.
         self.options.journal = nil
@@ -55,7 +25,7 @@ package struct FileRewrite {
     /// Nobody may have the environment open, and from the beginning on nobody can open it.
     ///
     /// - Throws: `busy` if it is open, or was written to meanwhile; `notFoundPath`; `diskFull`: both files
-    ///   are there for a while; what opening throws, or the change. Nothing is changed then.
+    ///   are there for a while; what opening throws. Nothing is changed then.
     /// - Complexity: O(*n*) in the bytes of all entries.
     package func run() throws {
         let folder = Folder(path: directory)
@@ -88,59 +58,44 @@ package struct FileRewrite {
         defer { target.close() }
         return try source.read { snapshot in
             let access = snapshot.access
-            let memberCount = change?.memberCount ?? access.members
-            if memberCount > 0 {
+            let members = access.members
+            if members > 0 {
                 try target.writer.submitAndWait {
-                    try target.write { try $0.access.makeMembers(through: memberCount) }
+                    try target.write { try $0.access.makeMembers(through: members) }
                 }
             }
-            var (done, total) = (0, 0)
-            for name in options.databases { total += try access.count(of: source.database(name)) }
             for name in options.databases {
-                try access.withCursor(in: source.database(name)) { cursor in
-                    var isThere = try cursor.first()
-                    while isThere {
-                        let part = try EntryRun(&cursor, &isThere, bytesMax: Self.bytesPerCommit) {
-                            try change?.entry(name, &$0)
-                        }
-                        try Self.append(part, to: name, of: target)
-                        done += part.entries.count
-                        change?.progress(done, total)
-                    }
+                try Self.copy(source.database(name), of: access, to: target) { _ in
+                    try target.database(name)
                 }
             }
-            for member in 0..<access.members {
-                guard let rows = access.member(member + 1) else { continue }
-                try access.withCursor(in: rows) { cursor in
-                    var isThere = try cursor.first()
-                    while isThere {
-                        let part = try EntryRun(&cursor, &isThere, bytesMax: Self.bytesPerCommit) {
-                            $0.member = member + 1
-                        }
-                        try Self.append(part, to: "", of: target)
+            for member in 1..<(members + 1) {
+                guard let rows = access.member(member) else { continue }
+                try Self.copy(rows, of: access, to: target) { access in
+                    guard let copy = access.member(member) else {
+                        throw LMDBError.noMember(member)
                     }
+                    return copy
                 }
             }
             return snapshot.id
         }
     }
 
-    /// Adds entries behind all others of their databases.
-    private static func append(
-        _ part: EntryRun, to name: String, of target: Environment
+    /// Adds the entries of a database to one of a new file, behind its last one.
+    ///
+    /// - Parameter place: The database of the new file.
+    private static func copy(
+        _ database: Database, of access: Access, to target: Environment,
+        place: @escaping @Sendable (Access) throws -> Database
     ) throws {
-        try target.writer.submitAndWait {
-            try target.write { transaction in
-                let access = transaction.access
-                for entry in part.entries {
-                    let database =
-                        entry.member == 0
-                        ? try target.database(name) : access.member(entry.member)
-                    guard let database else { throw LMDBError.noMember(entry.member) }
-                    try entry.key.withUnsafeBytes { key in
-                        try entry.value.withUnsafeBytes { value in
-                            try access.append(key, value, in: database)
-                        }
+        try access.withCursor(in: database) { cursor in
+            var isThere = try cursor.first()
+            while isThere {
+                let run = try EntryRun(&cursor, &isThere, bytesMax: bytesPerCommit)
+                try target.writer.submitAndWait {
+                    try target.write { transaction in
+                        try run.append(to: place(transaction.access), transaction.access)
                     }
                 }
             }
@@ -156,20 +111,25 @@ extension LMDBError {
 
 /// Entries that follow one another.
 private struct EntryRun: Sendable {
-    var entries: [FileRewrite.Entry] = []
+    private var entries: [(key: [UInt8], value: [UInt8])] = []
 
     /// Copies entries from where a cursor is, and leaves it at the first that it did not copy.
-    init(
-        _ cursor: inout Cursor, _ isThere: inout Bool, bytesMax: Int,
-        change: (inout FileRewrite.Entry) throws -> Void
-    ) throws {
+    init(_ cursor: inout Cursor, _ isThere: inout Bool, bytesMax: Int) throws {
         var bytes = 0
         while isThere, bytes < bytesMax {
-            var entry = FileRewrite.Entry(key: Array(cursor.key), value: Array(cursor.value))
-            bytes += entry.key.count + entry.value.count
-            try change(&entry)
-            entries.append(entry)
+            entries.append((Array(cursor.key), Array(cursor.value)))
+            bytes += cursor.key.count + cursor.value.count
             isThere = try cursor.next()
+        }
+    }
+
+    func append(to database: Database, _ access: Access) throws {
+        for entry in entries {
+            try entry.key.withUnsafeBytes { key in
+                try entry.value.withUnsafeBytes { value in
+                    try access.append(key, value, in: database)
+                }
+            }
         }
     }
 }

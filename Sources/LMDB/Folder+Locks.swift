@@ -37,4 +37,27 @@ extension Folder {
         let reason = errno
         return reason == ENOSPC || reason == EDQUOT ? reason : 0
     }
+
+    /// Who has the environment open, as the beginning of a sentence: LMDB then holds a lock on its lock
+    /// file, which is seen through a mount that is read-only too.
+    ///
+    /// To be called only while no environment of this process has locks there.
+    func otherUser() throws(LMDBError) -> String? {
+        let descriptor = open(lockPath, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw LMDBError(errno: errno, "open", path: lockPath)
+        }
+        defer { close(descriptor) }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_len = 1
+        guard fcntl(descriptor, F_GETLK, &lock) == 0 else {
+            throw LMDBError(errno: errno, "look at the locks of", path: lockPath)
+        }
+        if lock.l_type == Int16(F_UNLCK) { return nil }
+        // The system knows no number in this PID namespace for a process of another one.
+        return lock.l_pid > 0 ? "Process \(lock.l_pid)" : "A process of another container"
+    }
 }

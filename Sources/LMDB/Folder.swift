@@ -9,8 +9,6 @@ struct Folder: Sendable {
 
     var dataPath: String { path + "/data.mdb" }
     var lockPath: String { path + "/lock.mdb" }
-    /// A file of earlier versions.
-    var redoPath: String { path + "/redo" }
     var journalPath: String { path + "/journal" }
 
     init(path: String) {

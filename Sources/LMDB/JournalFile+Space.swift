@@ -35,41 +35,26 @@ extension JournalFile {
     var isLent: Bool { (try? byteCount) == Self.lentBytes }
 
     /// Gives the beginnings of both halves blocks, as far as they lack them. Records may wait there.
-    ///
-    /// - Returns: `false` if something stands where nothing should: an earlier version, which knows only
-    ///   whole halves, may have put a record there.
-    func fill(to bytes: Int) throws(LMDBError) -> Bool {
+    func fill(to bytes: Int) throws(LMDBError) {
         let usable = usableBytes
-        guard usable < bytes else { return true }
+        guard usable < bytes else { return }
         // A file without a second half has a part of the first one.
         let present = max(0, try byteCount - Self.recordsOffset)
         let first = usable > 0 ? usable : min(bytes, present)
-        let ranges = [
+        try extend(with: [
             Self.recordsOffset + first..<Self.recordsOffset + bytes,
             secondOffset + usable..<secondOffset + bytes,
-        ]
-        for range in ranges where try !isEmpty(range) { return false }
-        try extend(with: ranges)
-        return true
+        ])
     }
 
     /// Gives the file the blocks that ``lend()`` frees if it has fewer.
     func fillReserve() throws(LMDBError) {
         if usableBytes > 0 {
-            _ = try fill(to: min(halfBytes, Self.reserveBytes / 2))
-            return
+            return try fill(to: min(halfBytes, Self.reserveBytes / 2))
         }
         let present = max(try byteCount, Self.recordsOffset)
         let end = Self.recordsOffset + min(2 * halfBytes, Self.reserveBytes)
         if present < end { try extend(with: [present..<end]) }
-    }
-
-    /// Whether there are only zeros; they stand for what is behind the end of the file, too.
-    private func isEmpty(_ range: Range<Int>) throws(LMDBError) -> Bool {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 8)
-        defer { memory.deallocate() }
-        try Self.read(descriptor, at: range.lowerBound, into: memory, path)
-        return memory.bindMemory(to: UInt64.self).allSatisfy { $0 == 0 }
     }
 
     /// Writes zeros, and puts them on disk. If that fails, the file is as long as before.

@@ -5,12 +5,9 @@ import XXHash
 ///
 /// | offset | bytes      | content                                                    |
 /// |--------|------------|------------------------------------------------------------|
-/// | 0      | 32         | `BSTJRNL2`, id, bytes of a half, XXH64 of these            |
+/// | 0      | 32         | `BSTJRNL1`, id, bytes of a half, XXH64 of these            |
 /// | 4,096  | 4,096      | ``JournalWords``                                           |
 /// | 8,192  | 2 × a half | ``JournalRecord``                                          |
-///
-/// In a file that begins with `BSTJRNL1` no record has more than 64 KiB of changes, because earlier
-/// versions read no larger ones. It stays so as long as it is there.
 ///
 /// Plain reading, writing and locking. The beginnings of the halves are written once before the first
 /// record, so that a record later is a write of data only, and more of them while records wait in both
@@ -23,10 +20,9 @@ import XXHash
 /// | 8,192 + 1 MiB       | there is a reserve, but too little space for records          |
 /// | 8,192 + a half + n  | records may be written to the first n bytes of each half      |
 ///
-/// The first half has a hole behind its first n bytes, and earlier versions fill up the rest.
+/// The first half has a hole behind its first n bytes.
 final class JournalFile: Sendable {
-    private static let magic: UInt64 = 0x324C_4E52_4A54_5342
-    private static let magicOfSmallRecords: UInt64 = 0x314C_4E52_4A54_5342
+    private static let magic: UInt64 = 0x314C_4E52_4A54_5342
     private static let headerBytes = 32
     static let recordsOffset = 8_192
 
@@ -36,7 +32,7 @@ final class JournalFile: Sendable {
     let id: UInt64
     let halfBytes: Int
     /// The most bytes of changes of a record.
-    let changeBytesMax: Int
+    var changeBytesMax: Int { halfBytes - JournalRecord.pageBytes }
     /// For everything but records.
     let descriptor: Int32
     /// What is written to it is on disk when the call returns.
@@ -47,15 +43,12 @@ final class JournalFile: Sendable {
     private struct Header {
         let id: UInt64
         let halfBytes: Int
-        let hasSmallRecords: Bool
 
         init?(_ bytes: [UInt8]) {
             let hash = bytes.withUnsafeBytes {
                 Checksum.xxh64(UnsafeRawBufferPointer(rebasing: $0[..<24]))
             }
-            let magic = bytes[...].integer(at: 0, as: UInt64.self)
-            hasSmallRecords = magic == JournalFile.magicOfSmallRecords
-            guard magic == JournalFile.magic || hasSmallRecords,
+            guard bytes[...].integer(at: 0, as: UInt64.self) == JournalFile.magic,
                 bytes[...].integer(at: 24, as: UInt64.self) == hash
             else { return nil }
             id = bytes[...].integer(at: 8, as: UInt64.self)
@@ -105,8 +98,6 @@ final class JournalFile: Sendable {
         self.isReadOnly = isReadOnly
         id = header.id
         halfBytes = header.halfBytes
-        changeBytesMax =
-            header.hasSmallRecords ? 64 << 10 : header.halfBytes - JournalRecord.pageBytes
     }
 
     deinit {

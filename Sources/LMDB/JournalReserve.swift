@@ -27,7 +27,10 @@ struct JournalReserve {
     /// - Returns: Whether records may be written.
     func take() -> Bool {
         do throws(LMDBError) {
-            if hasSpace { return try file.fill(to: firstBytes) }
+            if hasSpace {
+                try file.fill(to: firstBytes)
+                return true
+            }
             if !file.isLent { try file.fillReserve() }
         } catch {
             // The file is as it was.
@@ -67,7 +70,7 @@ struct JournalReserve {
         let usable = file.usableBytes
         guard usable < file.halfBytes, !isOtherHalfFree || space > usable, hasSpace else { return }
         // Without them it goes on as with halves of this size.
-        _ = try? file.fill(to: min(file.halfBytes, max(4 * usable, place.offset + space)))
+        try? file.fill(to: min(file.halfBytes, max(4 * usable, place.offset + space)))
     }
 
     /// Lets a full disk have what the file takes up. On the writer thread, outside of a write.

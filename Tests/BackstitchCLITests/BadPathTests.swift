@@ -67,7 +67,7 @@ enum BadPlace: String, CaseIterable {
                 try access.change(Array("catalog".utf8), in: meta) { bytes in
                     let text = String(decoding: bytes, as: UTF8.self)
                     bytes = Array(
-                        text.replacing("\"formatVersion\":2", with: "\"formatVersion\":3").utf8)
+                        text.replacing("\"formatVersion\":1", with: "\"formatVersion\":2").utf8)
                 }
             }
         case .unreadableCatalog:

@@ -2,8 +2,10 @@ import BackstitchHub
 import BackstitchHubCore
 import ChildProcess
 import Foundation
+import LMDB
 import TestBudget
 import Testing
+import Threading
 
 @testable import BackstitchCLI
 
@@ -261,14 +263,24 @@ import Testing
     }
 
     @Test func `the check refuses a folder and logs that a start would refuse`() throws {
-        let folder = fixture.root + "/older"
-        let source = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/format-1-hub/hub").path
-        try FileManager.default.copyItem(atPath: source, toPath: folder)
+        let folder = fixture.root + "/newer"
+        #expect(try Runner.run("hub", "token", "--data", folder).code == 0)
+        let environment = try Environment.open(
+            at: folder, options: EnvironmentOptions(databases: ["hub"]))
+        let database = try environment.database("hub")
+        try environment.writer.submitAndWait {
+            try environment.write { transaction in
+                try [UInt8(1)].withUnsafeBytes { key in
+                    try Array(#"{"format":2}"#.utf8).withUnsafeBytes {
+                        try transaction.access.put(key, $0, in: database)
+                    }
+                }
+            }
+        }
+        environment.close()
         let before = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-        let older = try check("[storage]\ndata = \(folder)\n")
-        #expect(older.code == 2 && older.complaint.contains("hub migrate"), "\(older.complaint)")
+        let newer = try check("[storage]\ndata = \(folder)\n")
+        #expect(newer.code == 2 && newer.complaint.contains("format 2"), "\(newer.complaint)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == before)
         let storage = "[storage]\ndata = \(fixture.root)/hub\n[logs]\n"
         for key in ["access-log", "audit-log"] {

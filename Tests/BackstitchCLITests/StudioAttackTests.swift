@@ -62,45 +62,6 @@ import Testing
         #expect(try bytes() == before)
     }
 
-    @Test(arguments: ["studio", "inspect"])
-    func `a store of an older format is refused as it is, with what to do first`(
-        command: String
-    ) throws {
-        let past = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/format-1/store").path
-        try FileManager.default.copyItem(atPath: past, toPath: fixture.path)
-        let before = try bytes()
-        let result = try Runner.run(command, fixture.path, "--json")
-        #expect(result.code == 2 && result.output.isEmpty)
-        #expect(result.complaint.contains("backstitch verify \(fixture.path)"), "\(result)")
-        #expect(try bytes() == before)
-        #expect(try Runner.run("verify", fixture.path).code == 0)
-        #expect(try Runner.run("inspect", fixture.path).code == 0)
-        if command == "studio" {
-            let server = try StudioProcess(fixture)
-            try server.signIn()
-            #expect(try server.read("entities").status == 200)
-        }
-    }
-
-    @Test func `a hub of an older format is refused as it is, with what to do first`() throws {
-        let past = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/format-1-hub-2/hub").path
-        let hub = fixture.root + "/hub"
-        try FileManager.default.copyItem(atPath: past, toPath: hub)
-        let before = try Data(contentsOf: URL(fileURLWithPath: hub + "/data.mdb"))
-        let result = try Runner.run("studio", hub, "--json")
-        #expect(result.code == 2 && result.output.isEmpty)
-        #expect(result.complaint.contains("hub migrate --data \(hub)"), "\(result)")
-        #expect(try Data(contentsOf: URL(fileURLWithPath: hub + "/data.mdb")) == before)
-        #expect(try Runner.run("hub", "migrate", "--data", hub).code == 0)
-        let server = try StudioProcess(path: hub)
-        try server.signIn()
-        #expect(try server.read("users").status == 200)
-    }
-
     @Test func `the cookie of another instance opens nothing, and stands beside the right one`()
         throws
     {

@@ -46,11 +46,11 @@ import Testing
         ]
         let bytes = try pack(fields)
         // A tag and the text, the others, and four bytes a value.
-        #expect(bytes[0] == (count + 1 + 4 + 9 + 12 > 65_535 ? 3 : 2))
+        #expect(bytes[0] == (count + 1 + 4 + 9 + 12 > 65_535 ? 2 : 1))
         #expect(try read(bytes) == Fields(fields))
         bytes.withUnsafeBytes { #expect(PackedFields($0)?.isWellFormed == true) }
         let wide = try pack(fields + [(FieldID(256), .bool(true))])
-        #expect(wide[0] == 3)
+        #expect(wide[0] == 2)
         #expect(try read(wide) == Fields(fields + [(FieldID(256), .bool(true))]))
     }
 
@@ -73,32 +73,6 @@ import Testing
                 #expect(try packed.value(of: FieldID(number))?.decoded() == expected)
                 #expect(try row.value(of: FieldID(number))?.decoded() == expected)
             }
-        }
-    }
-
-    @Test(arguments: [1, 66_000])
-    func `fields in the form of earlier versions are read, and written in the present one`(
-        count: Int
-    ) throws {
-        var fields = Self.values.enumerated().map { (FieldID(UInt16($0 * 3 + 1)), $1) }
-        fields.append((FieldID(900), .string(String(repeating: "y", count: count))))
-        var writer = _FieldWriter()
-        for (field, value) in fields { try writer.write(value, of: field) }
-        var output = ByteBuffer()
-        writer.finishInFieldOrder(into: &output)
-        let earlier = Array(output.bytes)
-        #expect(earlier[0] == (count > 65_535 ? 1 : 0))
-        #expect(try read(earlier) == Fields(fields))
-        try earlier.withUnsafeBytes { raw in
-            let packed = try #require(PackedFields(raw))
-            #expect(packed.isWellFormed)
-            let row = RowBytes(key: raw, fields: packed)
-            for (field, value) in fields {
-                #expect(try row.value(of: field)?.decoded() == value)
-            }
-            var present = ByteBuffer()
-            try writer.rewrite(raw, into: &present)
-            #expect(try Array(present.bytes) == pack(fields))
         }
     }
 

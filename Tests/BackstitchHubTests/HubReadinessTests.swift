@@ -159,9 +159,7 @@ struct HubReadinessTests {
             func withValue<R>(
                 _ key: HubKey, _ body: (UnsafeRawBufferPointer) throws -> R
             ) throws -> R? {
-                var state = StateRow(epoch: 1, tokenKey: [])
-                state.lastZone = 1
-                return try state.body().withUnsafeBytes(body)
+                try StateRow(epoch: 1, tokenKey: []).body().withUnsafeBytes(body)
             }
 
             func scan(

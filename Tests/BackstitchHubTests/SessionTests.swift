@@ -159,18 +159,7 @@ import Waiting
         #expect(!isStored)
     }
 
-    @Test func `a session of an older version goes on, and one of a set length does not`()
-        async throws
-    {
-        let key = WebTokenRow.key(fixture.ada.webAuthToken)
-        let old = try #require(
-            try fixture.hub.storage.readHere { try $0.row(key, as: WebTokenRow.self) })
-        try await fixture.hub.storage.write(to: [.global]) { transaction in
-            try transaction.put(
-                key,
-                WebTokenRow(
-                    realm: old.realm, userRecordName: old.userRecordName, expires: old.expires))
-        }
+    @Test func `a session goes on, and one of a set length does not`() async throws {
         let short = try await fixture.hub.accounts.signIn(
             "Ada", container: HubFixture.container, environment: "development",
             lifetimeMilliseconds: 3 * Self.day)

@@ -11,7 +11,6 @@ import WireCrypto
 @Suite(.budgeted) struct UserIndexTests {
     private let fixture: HubFixture
     private let container = HubFixture.container
-    private let realm = HubAccounts.Realm(HubFixture.container, environment: "development")
     private var accounts: HubAccounts { fixture.hub.accounts }
     private var storage: any HubStorage { fixture.hub.storage }
 
@@ -37,18 +36,15 @@ import WireCrypto
         try HubDiagnosis(of: #require(storage as? any SnapshotStorage), fixture.hub.assets)
     }
 
-    /// Takes the index away, as if an older version had made the users.
+    /// Takes the index away.
     private func forgetIndex() async throws {
-        try await storage.write(to: [.global]) { [realm] transaction in
+        try await storage.write(to: [.global]) { transaction in
             var keys: [HubKey] = []
             try transaction.scan(HubKey(.global, .userIndex), from: nil) { key, _ in
                 keys.append(HubKey(bytes: key))
                 return true
             }
             for key in keys { try transaction.delete(key) }
-            var row = try transaction.realm(realm)
-            row.isIndexed = false
-            try transaction.put(realm.key, row)
         }
     }
 
@@ -102,34 +98,10 @@ import WireCrypto
         #expect(own.users.count == 1)
     }
 
-    @Test func `users of a version without the index get one when the hub is opened`() async throws
-    {
-        for number in 0..<1_203 {
-            _ = try await accounts.addUser(
-                "user \(number)", container: container, environment: "development")
-        }
-        let before = try await entries()
-        #expect(before == 1_206)
-        try await forgetIndex()
-        // It is not said of environments that are not indexed.
-        #expect(try diagnosis().isHealthy)
-        let hub = try await fixture.makeHub(over: storage)
-        defer { hub.threads.stop() }
-        #expect(try await entries() == before)
-        #expect(try await found(.name("user 1202")).count == 1)
-        let row = try await storage.read { [realm] in try $0.realm(realm) }
-        #expect(row.isIndexed)
-    }
-
-    @Test func `a user whom an older version made is named by the doctor, and mended by a change`()
+    @Test func `a user without entries is named by the doctor, and gets them by a change`()
         async throws
     {
         try await forgetIndex()
-        try await storage.write(to: [.global]) { [realm] transaction in
-            var row = try transaction.realm(realm)
-            row.isIndexed = true
-            try transaction.put(realm.key, row)
-        }
         let findings = try diagnosis().findings
         #expect(findings.count == 3 && findings.allSatisfy { $0.contains("users rename") })
         for name in ["Ada", "Bob"] {

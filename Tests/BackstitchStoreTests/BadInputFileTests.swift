@@ -1,4 +1,6 @@
 import Backstitch
+import BackstitchLog
+import BackstitchRepair
 import Foundation
 import LMDB
 import TestBudget
@@ -84,15 +86,37 @@ import Testing
 
     @Test func `a catalog of a newer format`() throws {
         try folder.fill()
-        try replaceCatalog(#"{"formatVersion":3,"anything":[]}"#)
+        try replaceCatalog(#"{"formatVersion":2,"anything":[]}"#)
         try expectRefused([.newerFormat])
-        #expect(failure { _ = try folder.open() }?.message.contains("version 3") == true)
+        #expect(failure { _ = try folder.open() }?.message.contains("version 2") == true)
+    }
+
+    @Test func `a doctor does not take a store of a newer format for damaged`() throws {
+        try folder.fill()
+        try folder.tamper { access, databases in
+            let catalog = Array(#"{"formatVersion":2}"#.utf8)
+            try access.putMeta(MetaName.catalog, catalog, databases)
+        }
+        let (data, repair) = (try folder.data(), StoreRepair(folder.store))
+        #expect(failure { _ = try repair.diagnosis() }?.code == .newerFormat)
+        #expect(failure { _ = try repair.repair(milliseconds: 1) }?.code == .newerFormat)
+        #expect(try folder.data() == data)
+    }
+
+    @Test func `a catalog of a format that was never released, and one with other zones`() throws {
+        try folder.fill()
+        try replaceCatalog(#"{"formatVersion":1,"entities":[]}"#)
+        try expectRefused([.damaged])
+        #expect(failure { _ = try folder.open() }?.message.contains("never released") == true)
+        try replaceCatalog(#"{"formatVersion":1,"zones":[{"slot":2,"zone":"shared"}]}"#)
+        try expectRefused([.newerFormat])
+        #expect(failure { _ = try folder.open() }?.message.contains("zones beside") == true)
     }
 
     @Test(
         arguments: [
             "", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#,
-            #"{"formatVersion":2}"#, "\u{0}",
+            #"{"formatVersion":0,"zones":[]}"#, #"{"formatVersion":1,"zones":[]}"#, "\u{0}",
         ])
     func `a damaged catalog`(text: String) throws {
         try folder.fill()

@@ -107,7 +107,7 @@ import Testing
         defer { store.close() }
         let info = try store.info()
         #expect(info.storeID == store.catalog.storeID)
-        #expect(info.formatVersion == 2)
+        #expect(info.formatVersion == 1)
         #expect(
             info.entities == [
                 .init(name: "Author", isDeclared: true, records: 1, tombstones: 1, unreadable: 0),

@@ -187,65 +187,6 @@ enum WithOtherIndexes {
         #expect(again.catalog.entities[0].indexes?.last?.folding == TextFolding.version)
     }
 
-    // MARK: The stored format
-
-    private static let fixture = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("Fixtures/format-2-indexes").path
-    private static let isNewFormat =
-        ProcessInfo.processInfo.environment["BACKSTITCH_FIXTURE"] == "format-2-indexes"
-    private static let marked = DataMigration("1: a note", each: Resident.self) {
-        transaction, resident in
-        var resident = resident
-        resident.note += "!"
-        try transaction.save(resident)
-    }
-
-    @Test(.enabled(if: isNewFormat)) func `write a store with indexes`() async throws {
-        let files = FileManager.default
-        #expect(!files.fileExists(atPath: Self.fixture), "It never changes.")
-        guard !files.fileExists(atPath: Self.fixture) else { return }
-        for migrations in [[], [Self.marked]] {
-            let store = try Store(
-                at: Self.fixture, schema: Self.schema,
-                configuration: StoreConfiguration(dataMigrations: migrations))
-            if migrations.isEmpty {
-                try await store.write { transaction in
-                    for number in 0..<12 { try transaction.save(Self.resident(number)) }
-                }
-            }
-            store.close()
-        }
-        for name in ["lock.mdb", "journal"] {
-            try? files.removeItem(atPath: Self.fixture + "/" + name)
-        }
-    }
-
-    @Test func `a store that was kept opens, is whole, and has its indexes and migrations`()
-        async throws
-    {
-        let folder = try TemporaryFolder()
-        try FileManager.default.copyItem(atPath: Self.fixture, toPath: folder.store)
-        let configuration = StoreConfiguration(
-            durability: .relaxed, dataMigrations: [Self.marked])
-        let store = try folder.open(Self.schema, configuration: configuration)
-        #expect(store.catalog.formatVersion == 2)
-        #expect(try store.indexesBeingBuilt == [])
-        #expect(try store.migrations.records().map(\.recordCount) == [12])
-        try store.read { transaction in
-            let anna = Query<Resident>().where(\.name, is: "ANNA", comparing: .insensitive)
-            let (found, all) = (
-                try transaction.fetch(anna), try transaction.fetch(Query<Resident>())
-            )
-            #expect(found.map(\.id) == ["r0", "r1", "r4", "r5", "r8", "r9"])
-            #expect(all.count == 12 && all.allSatisfy { $0.note == "!" })
-        }
-        try await store.expectConsistent()
-        store.close()
-        let dynamic = try Store.open(existing: folder.store)
-        #expect(try dynamic.verify().problems == [])
-        dynamic.close()
-    }
-
     @Test func `past states and backups are read by the index too`() async throws {
         let folder = try TemporaryFolder()
         try Self.fill(folder, StoreSchema(WithoutIndexes.Resident.self))

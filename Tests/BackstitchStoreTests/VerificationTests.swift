@@ -124,7 +124,7 @@ import Threading
         #expect(error?.code == .damaged)
     }
 
-    @Test func `a row in an earlier form is read, and is not what follows from the log`()
+    @Test func `a row without a checksum is read, and is not what follows from the log`()
         async throws
     {
         let image = try store.image()

@@ -20,7 +20,7 @@ import Testing
     /// One error of each code of each type, all with the message.
     private var errors: [any BackstitchError] {
         let store: [StoreError.Code] = [
-            .notAStore, .newerFormat, .olderFormat, .damaged, .inaccessible, .openOtherwise, .busy,
+            .notAStore, .newerFormat, .damaged, .inaccessible, .openOtherwise, .busy,
             .closed, .invalidSchema, .migrationFailed, .unknownEntity, .notFound, .notInLog,
             .alreadyExists, .notUnique, .unsynced, .invalidName, .invalidValue, .tooLarge,
             .unreadable, .changedSince, .deleteDenied, .invalidQuery, .invalidTarget,

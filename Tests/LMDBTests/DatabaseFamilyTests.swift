@@ -267,37 +267,6 @@ import Threading
             try content(Environment.open(at: fixture.root + "/copy", options: options)) == before)
     }
 
-    @Test func `a rewrite that changes entries moves them, or leaves the file as it was`() throws {
-        let environment = try open()
-        try environment.save(["1a": "x", "1b": "y", "2a": "z", "c": "stays"])
-        environment.close()
-        let options = Fixture.options { $0.family = Self.family }
-        let data = FileManager.default.contents(atPath: fixture.dataPath)
-        func rewrite(failing: Bool) throws {
-            let change = FileRewrite.Change(memberCount: 2, progress: { _, _ in }) { name, entry in
-                #expect(name == "one")
-                if failing, entry.key == Array("2a".utf8) { throw Planned() }
-                guard let digit = entry.key.first, digit < 0x40 else { return }
-                entry.member = Int(digit - 0x30)
-                entry.key.removeFirst()
-            }
-            try FileRewrite(of: fixture.store, options: options, change: change).run()
-        }
-        #expect(throws: Planned.self) { try rewrite(failing: true) }
-        #expect(FileManager.default.contents(atPath: fixture.dataPath) == data)
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: fixture.root).sorted() == ["store"])
-        try rewrite(failing: false)
-        let again = try open()
-        #expect(try again.entries() == ["c": "stays"])
-        try again.read { transaction in
-            let members = try (1...2).map {
-                try transaction.access.entries(in: #require(transaction.access.member($0)))
-            }
-            #expect(members == [["a": "x", "b": "y"], ["a": "z"]])
-        }
-    }
-
     @Test func `an inspection shows the entries of members, and misses one that is not listed`()
         throws
     {
@@ -315,5 +284,3 @@ import Threading
         #expect(found.entries["part.2"] == 1)
     }
 }
-
-private struct Planned: Error {}

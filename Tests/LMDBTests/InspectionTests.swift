@@ -138,7 +138,9 @@ import Testing
         let new = fixture.root + "/new"
         try fill(new, "new")
         func move(after commit: UInt64) throws {
-            try EnvironmentFiles(at: fixture.store).replaceData(movingFrom: new, after: commit)
+            let lock = try RepairLock(Folder(path: fixture.store))
+            try EnvironmentFiles(at: fixture.store).replaceData(
+                movingFrom: new, after: commit, holding: lock)
         }
         let before = try fixture.openJournaled(.eager(apply: 1_000))
         let known = try before.read { $0.id }

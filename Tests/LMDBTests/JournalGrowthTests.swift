@@ -84,22 +84,4 @@ import Testing
         #expect(try full.entries().count == 120)
         #expect(Int(try status.st_size) <= length(512 << 10))
     }
-
-    @Test func `what an earlier version put behind these blocks stays`() throws {
-        let environment = try fixture.openJournaled(limits)
-        try environment.save(["0": "a"])
-        let place = 8_192 + limits.firstBytes + 4_096
-        let file = try #require(FileHandle(forUpdatingAtPath: fixture.journalPath))
-        try file.seek(toOffset: UInt64(place))
-        try file.write(contentsOf: [77, 77, 77])
-        try file.close()
-        let value = String(repeating: "x", count: 9_000)
-        for number in 1..<120 { try environment.save(["\(number)": value]) }
-        #expect(Int(try status.st_size) == length(limits.firstBytes))
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.journalPath))
-        #expect(bytes[place..<place + 3] == Data([77, 77, 77]))
-        #expect(try environment.entries().count == 120)
-        let copy = try fixture.openJournaled(limits, at: fixture.copyAsKilled())
-        #expect(try copy.entries().count == 120)
-    }
 }

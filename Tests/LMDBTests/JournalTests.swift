@@ -388,27 +388,6 @@ import XXHash
         #expect(environment.waitingRecords == 50)
     }
 
-    @Test func `an environment goes on with a journal of small records, and adds no larger ones`()
-        throws
-    {
-        let original = try fixture.openJournaled(patient)
-        for number in 0..<10 { try original.save(["\(number)": "a"]) }
-        let path = try fixture.copyAsKilled()
-        try Self.makeOlder(path + "/journal")
-        let environment = try fixture.openJournaled(patient, at: path)
-        #expect(try environment.entries().count == 10)
-        let waiting = environment.waitingRecords
-        #expect(waiting > 5)
-        try environment.save(["b": String(repeating: "x", count: 65_000)])
-        #expect(environment.waitingRecords == waiting + 1)
-        for _ in 0..<5 {
-            try environment.save(["b": String(repeating: "x", count: 66_000)])
-            #expect(environment.waitingRecords == 0)
-        }
-        try environment.save(["b": "c"])
-        #expect(environment.waitingRecords == 1)
-    }
-
     @Test func `of a record of many pages a power cut leaves all or nothing`() throws {
         let environment = try fixture.openJournaled(patient) { $0.boot = BootID(testing: 1) }
         try environment.save(["a": "before", "b": "before"])
@@ -444,17 +423,6 @@ import XXHash
         let environment = try fixture.openJournaled(patient, at: path)
         for number in 0..<9 { try environment.save(["again \(number)": "a"]) }
         #expect(try environment.entries().count == 18)
-    }
-
-    /// Makes a journal one of those that earlier versions wrote.
-    private static func makeOlder(_ path: String) throws {
-        let url = URL(filePath: path)
-        var bytes = try Data(contentsOf: url)
-        #expect(bytes.prefix(8) == Data("BSTJRNL2".utf8))
-        bytes.replaceSubrange(0..<8, with: Data("BSTJRNL1".utf8))
-        let hash = Array(bytes[..<24]).withUnsafeBytes { Checksum.xxh64($0) }
-        withUnsafeBytes(of: hash.littleEndian) { bytes.replaceSubrange(24..<32, with: $0) }
-        try bytes.write(to: url)
     }
 
     @Test func `lone commits don't begin a journal`() throws {

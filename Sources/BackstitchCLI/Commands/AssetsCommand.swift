@@ -71,7 +71,7 @@ struct AssetsCommand: Command {
         }
         let store =
             onlyReads
-            ? try open(asItIs: path)
+            ? try open(toShow: path)
             : try Store.open(existing: path, access: .readWrite, checksPages: true)
         defer { store.close() }
         let assets = store.assets

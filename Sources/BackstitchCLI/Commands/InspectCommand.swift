@@ -9,8 +9,7 @@ struct InspectCommand: Command {
     let syntax = Syntax(
         operands: [.store], options: [.json],
         notes: """
-            Nothing in the store is changed. One of an older format is refused: 'verify' brings it to
-            the present one.
+            Nothing in the store is changed.
 
             JSON: one object.
               store          the path as given
@@ -53,7 +52,7 @@ struct InspectCommand: Command {
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
         let path = arguments.operands[0]
-        let store = try open(asItIs: path)
+        let store = try open(toShow: path)
         defer { store.close() }
         let info = try store.info()
         let contents = store.assets.usage()

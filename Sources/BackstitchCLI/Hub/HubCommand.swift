@@ -124,9 +124,8 @@ struct HubCommand: Command {
                       look at all rows of --data, or of --backup, and whether its files are there;
                       with --storage at those of the database; verify reads the files too; exit code 1
                       if something is wrong
-              migrate brings a folder of an older version to this one's format; back it up before, and
-                      run it again if it was ended; with --storage it makes the tables of a hub, or
-                      brings them to this version, and says nothing
+              migrate makes the tables of a hub in the database of --storage, unless they are there,
+                      and says nothing
             A file (--config) has sections, and a line 'KEY = VALUE' for an option without its dashes:
             \(HubSetting.sections)
             What can be repeated has a line each, and what takes no value says yes or no. Of a systemd
@@ -167,8 +166,7 @@ struct HubCommand: Command {
                       data, backup, rows, records, files, bytes
               doctor, verify
                       as of the command doctor
-              migrate data, migrated (false: it was not needed), entries, databases, records, files,
-                      missingFiles (held by records, and missing before); with --storage migrated
+              migrate migrated (false: the tables were there)
             """)
 
     func run(_ arguments: Arguments, _ console: Console) async throws -> ExitCode {
@@ -190,6 +188,9 @@ struct HubCommand: Command {
                 throw UsageError(
                     "\(action.rawValue) works with a hub's folder. Use the tools of the database.")
             }
+        } else if action == .migrate {
+            throw UsageError(
+                "The option --storage is missing: the database to make the tables of a hub in.")
         }
         if action == .doctor || action == .verify {
             if let database, arguments.text(Self.backup) == nil {
@@ -224,7 +225,6 @@ struct HubCommand: Command {
         if action == .backup {
             return try HubCopying.copy(folder, action, files: store, arguments, console)
         }
-        if action == .migrate { return try await HubMigrating.run(folder, arguments, console) }
         let audit = try settings.openAuditLog(console)
         var configuration = HubConfiguration()
         configuration.limits = settings.limits

@@ -43,8 +43,7 @@ struct StudioCommand: Command {
             Other users of that machine reach the port too, though not the page; a socket in the file
             system (--unix-socket) only its owner reaches.
             It shows what other programs do meanwhile, and runs until it is interrupted (Control-C).
-            Without --allow-writes nothing in the store or hub is changed; one of an older format is
-            refused then.
+            Without --allow-writes nothing in the store or hub is changed.
 
             JSON: one object, when it serves.
               url   the address to open
@@ -54,17 +53,10 @@ struct StudioCommand: Command {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
         let place = try Self.place(arguments)
-        // Where both are, an earlier version put the hub into the store's file.
         let isHub = Hub.isHub(at: path) && !EnvironmentFiles(at: path).holdsStore
         let source: any StudioSource
         let close: @Sendable () -> Void
         if isHub {
-            if !allowsWrites, try HubFolder(path).isOlder {
-                throw Refusal(
-                    "The hub in '\(path.printable)' has an older format, and nothing is to be changed in "
-                        + "it. '\(About.name) hub migrate --data \(path.printable)' brings it to the "
-                        + "present one.")
-            }
             let hub = try await Hub(at: path)
             source = HubStudio(
                 hub: hub, path: path, allowsWrites: allowsWrites, version: version
@@ -74,7 +66,7 @@ struct StudioCommand: Command {
             let store =
                 allowsWrites
                 ? try Store.open(existing: path, access: .readWrite, checksPages: true)
-                : try open(asItIs: path)
+                : try open(toShow: path)
             source = try StoreStudio(
                 store: store, path: path, allowsWrites: allowsWrites, version: version)
             close = { store.close() }

@@ -37,8 +37,8 @@ package enum RecordName: Hashable, Sendable {
         return nil
     }
 
-    /// What is wrong with the name for a new record, or nil when it can be saved. Earlier versions took
-    /// names in any form.
+    /// What is wrong with the name for a new record, or nil when it can be saved. Names of the
+    /// service may have any form.
     package var violationIfNew: String? {
         if let violation { return violation }
         guard case .text(let text) = self, !text.utf8.allSatisfy({ $0 < 0x80 }),

@@ -20,7 +20,7 @@ package struct FoldedRow: Equatable, Sendable {
     /// The row that a baseline carries.
     package init(_ baseline: BaselineView) {
         unsafe self.init(
-            header: baseline.row.header, body: PackedFields.presentForm(of: baseline.row.bodyBytes),
+            header: baseline.row.header, body: Array(baseline.row.bodyBytes),
             park: baseline.park.map { unsafe Park(sequence: $0.sequence, reason: Array($0.reason)) }
         )
     }
@@ -73,8 +73,7 @@ package struct RowFolder: ~Copyable {
     ) throws {
         switch try RowChange(operation, on: row?.header) {
         case .begin(let header):
-            row = unsafe FoldedRow(
-                header: header, body: PackedFields.presentForm(of: operation.afterBytes))
+            row = unsafe FoldedRow(header: header, body: Array(operation.afterBytes))
         case .update(let header):
             let body = try overlay(operation, on: row?.body ?? [])
             row = FoldedRow(header: header, body: body)
@@ -107,41 +106,7 @@ package struct RowFolder: ~Copyable {
     }
 }
 
-extension PackedFields {
-    /// Packed fields in the form that is written now; other bytes as they are.
-    static func presentForm(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        guard unsafe !isPresentForm(bytes) else { return unsafe Array(bytes) }
-        var writer = _FieldWriter()
-        var output = ByteBuffer(capacity: bytes.count + 16)
-        do {
-            try unsafe writer.rewrite(bytes, into: &output)
-        } catch {
-            return unsafe Array(bytes)
-        }
-        return output.array
-    }
-}
-
 extension _FieldWriter {
-    /// Appends packed fields in a form that is written now: as they are if they have one.
-    ///
-    /// - Parameter bytes: None for a deleted record.
-    package mutating func rewrite(
-        _ bytes: UnsafeRawBufferPointer, into output: inout ByteBuffer
-    ) throws(FieldError) {
-        if unsafe bytes.isEmpty || PackedFields.isPresentForm(bytes) {
-            return unsafe output.append(bytes)
-        }
-        guard let fields = unsafe PackedFields(bytes), fields.isAscending else {
-            throw FieldError(.damaged)
-        }
-        reset()
-        for position in 0..<fields.count {
-            try unsafe write(raw: fields.rawValue(at: position), of: fields.field(at: position))
-        }
-        finish(into: &output)
-    }
-
     /// Writes the fields of a row with changes laid over them; a null removes its field.
     package mutating func write(
         _ fields: PackedFields, overlaidBy changed: PackedFields

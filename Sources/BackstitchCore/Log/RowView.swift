@@ -4,7 +4,7 @@ import XXHash
 ///
 /// | bytes | meaning, integers little-endian |
 /// |---|---|
-/// | 1 | format version: 3 |
+/// | 1 | format version: 1 |
 /// | 1 | flags |
 /// | 1 | byte counts of the next two: of the first in the low half; of the second in the high half, which is 15 if they are equal and it is left out |
 /// | 1 | byte count of the third; and 16 if there is a change tag |
@@ -13,17 +13,7 @@ import XXHash
 /// | rest | packed fields; none for a tombstone |
 /// | 4 | low half of XXH64 of all bytes before, seeded with XXH64 of the row's key |
 ///
-/// Rows in baselines have version 1, and the checksum of the operation covers them. Those of stores of
-/// format 1 have version 2, which adds the checksum, or version 1:
-///
-/// | bytes | meaning |
-/// |---|---|
-/// | 1, 1 | format version, flags |
-/// | 1, 1 | byte count of the change tag; zero |
-/// | 8, 8, 8 | the sequences and the time |
-/// | n | change tag of the base |
-/// | rest | packed fields |
-/// | 4 | version 2: the checksum |
+/// Rows in baselines have version 2: they lack the checksum, because that of the operation covers them.
 @safe @usableFromInline
 package struct RowView {
     /// Bits of the flags byte.
@@ -55,15 +45,12 @@ package struct RowView {
         @inlinable package static var contentMarks: Flags { Flags(rawValue: 31) }
     }
 
-    @inlinable package static var formatVersion: UInt8 { 3 }
+    @inlinable package static var formatVersion: UInt8 { 1 }
     /// The version of rows that have no checksum.
-    @inlinable package static var uncheckedVersion: UInt8 { 1 }
-    /// The version before the present one.
-    @inlinable package static var earlierVersion: UInt8 { 2 }
+    @inlinable package static var uncheckedVersion: UInt8 { 2 }
     /// What stands for a sequence that equals the one before.
     @inlinable static var same: UInt8 { 15 }
     @inlinable static var hasTag: UInt8 { 16 }
-    @usableFromInline static var earlierFixedByteCount: Int { 28 }
     @usableFromInline static var fixedByteCount: Int { 4 }
     @inlinable package static var checksumByteCount: Int { 4 }
 
@@ -76,17 +63,11 @@ package struct RowView {
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedByteCount else { return nil }
         unsafe self.bytes = bytes
-        guard unsafe bytes[0] == Self.formatVersion else {
-            guard unsafe bytes[0] == Self.earlierVersion || bytes[0] == Self.uncheckedVersion,
-                bytes.count >= Self.earlierFixedByteCount
-            else { return nil }
-            let isChecked = unsafe bytes[0] == Self.earlierVersion
-            bodyEnd = bytes.count - (isChecked ? Self.checksumByteCount : 0)
-            bodyStart = unsafe Self.earlierFixedByteCount + Int(bytes[2])
-            guard bodyStart <= bodyEnd else { return nil }
-            return
+        switch unsafe bytes[0] {
+        case Self.formatVersion: bodyEnd = bytes.count - Self.checksumByteCount
+        case Self.uncheckedVersion: bodyEnd = bytes.count
+        default: return nil
         }
-        bodyEnd = bytes.count - Self.checksumByteCount
         let (last, synced, modified) = unsafe (bytes[2] & 15, bytes[2] >> 4, bytes[3] & 15)
         guard last <= 8, synced <= 8 || synced == Self.same, modified <= 8, unsafe bytes[3] < 32
         else {
@@ -102,9 +83,6 @@ package struct RowView {
         bodyStart = start
     }
 
-    /// Whether the row has the present version, and not an earlier one.
-    @inlinable var isPresent: Bool { unsafe bytes[0] == Self.formatVersion }
-
     /// A number of so many bytes, which lie within the row.
     @inlinable
     @unsafe func number(at offset: Int, bytes count: Int) -> UInt64 {
@@ -115,7 +93,7 @@ package struct RowView {
         return number
     }
 
-    /// How many bytes the sequences of the present version have.
+    /// How many bytes the sequences have.
     @inlinable var lastBytes: Int { unsafe Int(bytes[2] & 15) }
     @inlinable var syncedBytes: Int { unsafe bytes[2] >> 4 == Self.same ? 0 : Int(bytes[2] >> 4) }
 
@@ -149,19 +127,16 @@ package struct RowView {
     package var isDeleted: Bool { flags.contains(.isDeleted) }
     @inlinable
     package var lastSequence: UInt64 {
-        guard isPresent else { return unsafe bytes.little(UInt64.self, at: 4) }
-        return unsafe number(at: Self.fixedByteCount, bytes: lastBytes)
+        unsafe number(at: Self.fixedByteCount, bytes: lastBytes)
     }
     @inlinable
     package var syncedSequence: UInt64 {
-        guard isPresent else { return unsafe bytes.little(UInt64.self, at: 12) }
         if unsafe bytes[2] >> 4 == Self.same { return lastSequence }
         return unsafe number(at: Self.fixedByteCount + lastBytes, bytes: syncedBytes)
     }
     @inlinable
     package var isDirty: Bool { lastSequence > syncedSequence }
     package var modifiedMilliseconds: Int64 {
-        guard isPresent else { return unsafe bytes.little(Int64.self, at: 20) }
         let start = Self.fixedByteCount + lastBytes + syncedBytes
         return unsafe Int64(bitPattern: number(at: start, bytes: Int(bytes[3] & 15)))
     }
@@ -174,7 +149,6 @@ package struct RowView {
     package var hasChangeTag: Bool { changeTagBytes > 0 }
 
     private var changeTagBytes: Int {
-        guard isPresent else { return unsafe Int(bytes[2]) }
         guard unsafe bytes[3] & Self.hasTag != 0 else { return 0 }
         return unsafe Int(
             bytes[Self.fixedByteCount + lastBytes + syncedBytes + Int(bytes[3] & 15)])
@@ -218,14 +192,22 @@ package struct RowHeader: Hashable, Sendable {
     package var isDeleted: Bool { flags.contains(.isDeleted) }
 
     /// Appends the stored form to `output`; the body follows, and then the checksum.
-    package func append(to output: inout ByteBuffer) {
+    package func append(to output: inout ByteBuffer) { append(RowView.formatVersion, to: &output) }
+
+    /// Appends the form that rows in baselines have; the body follows, and no checksum.
+    package func appendUnchecked(to output: inout ByteBuffer) {
+        append(RowView.uncheckedVersion, to: &output)
+    }
+
+    private func append(_ version: UInt8, to output: inout ByteBuffer) {
         let isSame = syncedSequence == lastSequence
         let last = Self.byteCount(lastSequence)
         let synced = isSame ? Int(RowView.same) : Self.byteCount(syncedSequence)
         let time = UInt64(bitPattern: modifiedMilliseconds)
         let modified = Self.byteCount(time)
-        let tagCount = checkedTagCount
-        output.append(RowView.formatVersion)
+        let tagCount = changeTag.utf8.count
+        precondition(tagCount <= 255, "A change tag is too long.")
+        output.append(version)
         output.append(flags.rawValue)
         output.append(UInt8(last | synced << 4))
         output.append(UInt8(modified) | (tagCount > 0 ? RowView.hasTag : 0))
@@ -235,24 +217,6 @@ package struct RowHeader: Hashable, Sendable {
         guard tagCount > 0 else { return }
         output.append(UInt8(tagCount))
         output.append(utf8: changeTag)
-    }
-
-    /// Appends the form that rows in baselines have; the body follows, and no checksum.
-    package func appendUnchecked(to output: inout ByteBuffer) {
-        output.append(RowView.uncheckedVersion)
-        output.append(flags.rawValue)
-        output.append(UInt8(checkedTagCount))
-        output.append(0)
-        output.append(little: lastSequence)
-        output.append(little: syncedSequence)
-        output.append(little: modifiedMilliseconds)
-        output.append(utf8: changeTag)
-    }
-
-    private var checkedTagCount: Int {
-        let tagCount = changeTag.utf8.count
-        precondition(tagCount <= 255, "A change tag is too long.")
-        return tagCount
     }
 
     private static func byteCount(_ number: UInt64) -> Int {

@@ -19,10 +19,7 @@ extension FoldedRow {
 
     /// Whether a row of the tables says the same.
     func isSame(as row: RowView) -> Bool {
-        guard row.header == header else { return false }
-        // Each may be of another version.
-        return unsafe body.withUnsafeBytes { unsafe PackedFields.presentForm(of: $0) }
-            == PackedFields.presentForm(of: row.bodyBytes)
+        unsafe row.header == header && body.elementsEqual(row.bodyBytes)
     }
 
     /// The fields; nil for a deleted record, or where they are damaged.

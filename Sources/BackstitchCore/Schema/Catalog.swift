@@ -7,7 +7,7 @@ public import Foundation
 /// are kept like any other and appear when a schema declares them.
 public struct Catalog: Hashable, Sendable, Codable {
     /// The version of the store's format.
-    public static let formatVersion = 2
+    public static let formatVersion = 1
 
     /// The version of the format that wrote the store.
     public var formatVersion: Int

@@ -5,9 +5,8 @@
 public struct _FieldReader: ~Copyable {
     @usableFromInline let fields: PackedFields
     @usableFromInline let layout: FieldLayout
-    /// The position in the row after the field that was read last, and where its value begins.
+    /// The position in the row after the field that was read last.
     @usableFromInline var next = 0
-    @usableFromInline var nextStart = 0
     /// The position of the attribute that was read last.
     @usableFromInline package internal(set) var lastIndex = -1
 
@@ -50,7 +49,7 @@ public struct _FieldReader: ~Copyable {
             return try searched(field)
         }
         next += 1
-        return try unsafe fields.value(at: next - 1, startingAt: &nextStart)
+        return try unsafe fields.value(at: next - 1)
     }
 
     /// The stored value of a field that is not the next one.
@@ -62,7 +61,6 @@ public struct _FieldReader: ~Copyable {
         }
         guard let position = fields.position(of: field) else { return nil }
         next = position + 1
-        nextStart = unsafe fields.hint(at: position)
-        return try unsafe fields.value(at: position, startingAt: &nextStart)
+        return try unsafe fields.value(at: position)
     }
 }

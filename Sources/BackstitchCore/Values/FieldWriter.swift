@@ -282,7 +282,7 @@ public struct _FieldWriter: ~Copyable {
         let isNarrow =
             entries.count <= UInt8.max && (entries.last?.field.rawValue ?? 0) <= UInt8.max
             && data.count + 4 * entries.count <= UInt16.max
-        output.append(isNarrow ? 2 : 3)
+        output.append(isNarrow ? 1 : 2)
         if isNarrow {
             output.append(UInt8(entries.count))
             output.append(little: UInt16(fixedBytes))
@@ -322,27 +322,6 @@ public struct _FieldWriter: ~Copyable {
             output.append(UInt8(rest))
             unsafe output.append(data.bytes.part(entry.start..<entry.end))
         }
-    }
-
-    /// Appends the packed fields in the form of earlier versions, for bytes that are compared with some
-    /// of them.
-    package mutating func finishInFieldOrder(into output: inout ByteBuffer) {
-        sortEntries()
-        let isWide = data.count > Int(UInt16.max)
-        output.append(isWide ? 1 : 0)
-        output.append(0)
-        output.append(little: UInt16(entries.count))
-        var end = 0
-        for entry in entries {
-            end += entry.end - entry.start
-            output.append(little: entry.field.rawValue)
-            if isWide {
-                output.append(little: UInt32(end))
-            } else {
-                output.append(little: UInt16(end))
-            }
-        }
-        for entry in entries { unsafe output.append(data.bytes.part(entry.start..<entry.end)) }
     }
 
     private mutating func sortEntries() {

@@ -5,7 +5,7 @@ public import Foundation
 /// It carries names, codes and counts, and no value that a user entered. `StoreConfiguration.monitor`
 /// gets the events of a store and of the engines that use it.
 public struct MonitorEvent: Sendable {
-    /// What it was: `store.commit`, `store.largeRecords`, `store.migrating`, `store.migrated`, `store.dataMigration`, `sync.round`, `sync.conflict`, `sync.parked`,
+    /// What it was: `store.commit`, `store.largeRecords`, `store.dataMigration`, `sync.round`, `sync.conflict`, `sync.parked`,
     /// `sync.rejected`, `sync.undelivered` or `sync.zoneLost`; new ones may join.
     public let name: String
     /// When it was over.

@@ -2,24 +2,14 @@
 ///
 /// | bytes | meaning, integers little-endian |
 /// |---|---|
-/// | 1 | form: 2, or 3 if ids, counts or offsets don't fit |
-/// | 1 | form 2: number of fields; form 3: zero |
-/// | 2 or 2, 4 | form 3: number of fields; both: where values of varying size begin |
+/// | 1 | form: 1, or 2 if ids, counts or offsets don't fit |
+/// | 1 | form 1: number of fields; form 2: zero |
+/// | 2 or 2, 4 | form 2: number of fields; both: where values of varying size begin |
 /// | 3 or 6 each | field id (8 or 16 bits) and where its value begins (16 or 32 bits) |
 /// | rest | values of fixed size: a tag byte (`FieldTag`), then the payload; then the others, each behind its byte count in groups of 7 bits, the lowest first |
 ///
 /// Offsets count from the end of the directory. So the values of fixed size lie close to the directory,
 /// and a scan that needs one of them touches no more.
-///
-/// The forms of earlier versions, which operations and baselines may have, are read too:
-///
-/// | bytes | meaning |
-/// |---|---|
-/// | 1 | form: 0, or 1 for wide offsets |
-/// | 1 | zero |
-/// | 2 | number of fields |
-/// | 4 or 6 each | field id (16 bits) and the end of its value (16 or 32 bits) after the directory |
-/// | rest | values, in the order of their fields |
 ///
 /// Fields ascend by id. The view does not own the bytes: whoever makes it sees that they outlive it.
 /// Positions are below ``count``, which is not checked again.
@@ -30,7 +20,7 @@ package struct PackedFields {
     @usableFromInline let entryStart: Int
     @usableFromInline let entrySize: Int
     @usableFromInline let dataStart: Int
-    /// Where values of varying size begin; negative in the earlier forms.
+    /// Where values of varying size begin.
     @usableFromInline let varyingStart: Int
 
     /// A view of `bytes`, or nil if their directory does not fit.
@@ -41,30 +31,20 @@ package struct PackedFields {
         guard bytes.count >= 4 else { return nil }
         unsafe self.bytes = bytes
         switch unsafe bytes[0] {
-        case 2:
+        case 1:
             count = unsafe Int(bytes[1])
             (entryStart, entrySize) = (4, 3)
             dataStart = 4 + count * 3
             varyingStart = unsafe dataStart + Int(bytes.little(UInt16.self, at: 2))
-        case 3:
+        case 2:
             guard bytes.count >= 8 else { return nil }
             count = unsafe Int(bytes.little(UInt16.self, at: 2))
             (entryStart, entrySize) = (8, 6)
             dataStart = 8 + count * 6
             varyingStart = unsafe dataStart + Int(bytes.little(UInt32.self, at: 4))
-        case 0, 1:
-            count = unsafe Int(bytes.little(UInt16.self, at: 2))
-            (entryStart, entrySize) = unsafe (4, bytes[0] == 0 ? 4 : 6)
-            dataStart = 4 + count * entrySize
-            varyingStart = -1
         default: return nil
         }
         guard dataStart <= bytes.count, varyingStart <= bytes.count else { return nil }
-    }
-
-    /// Whether bytes have one of the forms that are written now.
-    package static func isPresentForm(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        unsafe bytes.first == 2 || bytes.first == 3
     }
 
     /// The id of the field at a position of the directory.
@@ -80,34 +60,15 @@ package struct PackedFields {
     @inlinable @inline(__always)
     @unsafe func offset(at position: Int) -> Int {
         let offset = entryStart &+ position &* entrySize
-        switch entrySize {
-        case 3: return unsafe Int(bytes.little(UInt16.self, at: offset &+ 1))
-        case 4: return unsafe Int(bytes.little(UInt16.self, at: offset &+ 2))
-        default: return unsafe Int(bytes.little(UInt32.self, at: offset &+ 2))
-        }
-    }
-
-    /// Where a value is told to begin by that before it, in the forms that have no offset of it.
-    @inlinable
-    @unsafe func hint(at position: Int) -> Int {
-        unsafe varyingStart < 0 && position > 0 ? offset(at: position - 1) : 0
+        return unsafe entrySize == 3
+            ? Int(bytes.little(UInt16.self, at: offset &+ 1))
+            : Int(bytes.little(UInt32.self, at: offset &+ 2))
     }
 
     /// The value at a position of the directory; damaged if its bounds don't fit.
-    @inlinable
-    @unsafe package func value(at position: Int) throws(FieldError) -> _FieldValue {
-        var start = unsafe hint(at: position)
-        return try unsafe value(at: position, startingAt: &start)
-    }
-
-    /// The value at a position of the directory.
-    ///
-    /// - Parameter next: The ``hint(at:)`` of the position, and then that of the next one.
     @inlinable @inline(__always)
-    @unsafe package func value(at position: Int, startingAt next: inout Int) throws(FieldError)
-        -> _FieldValue
-    {
-        let (start, end) = try unsafe bounds(at: position, startingAt: &next)
+    @unsafe package func value(at position: Int) throws(FieldError) -> _FieldValue {
+        let (start, end) = try unsafe bounds(at: position)
         guard let tag = unsafe FieldTag(rawValue: bytes[start]) else {
             throw unsafe FieldError(unknownTag: bytes[start])
         }
@@ -116,25 +77,17 @@ package struct PackedFields {
 
     /// Where the tag byte and payload at a position lie: not empty, and within the bytes.
     @inlinable @inline(__always)
-    @unsafe func bounds(at position: Int, startingAt next: inout Int) throws(FieldError) -> (
-        Int, Int
-    ) {
+    @unsafe func bounds(at position: Int) throws(FieldError) -> (Int, Int) {
         let start: Int
         let end: Int
-        if varyingStart < 0 {
-            start = dataStart &+ next
-            next = unsafe offset(at: position)
-            end = dataStart &+ next
-        } else {
-            let place = unsafe dataStart &+ offset(at: position)
-            if place < varyingStart {
-                guard let size = unsafe FieldTag.fixedBytes(bytes[place]) else {
-                    throw FieldError(.damaged)
-                }
-                (start, end) = (place, place &+ 1 &+ size)
-            } else {
-                (start, end) = try unsafe Self.varyingBounds(in: bytes, at: place)
+        let place = unsafe dataStart &+ offset(at: position)
+        if place < varyingStart {
+            guard let size = unsafe FieldTag.fixedBytes(bytes[place]) else {
+                throw FieldError(.damaged)
             }
+            (start, end) = (place, place &+ 1 &+ size)
+        } else {
+            (start, end) = try unsafe Self.varyingBounds(in: bytes, at: place)
         }
         guard start < end, unsafe end <= bytes.count else { throw FieldError(.damaged) }
         return (start, end)
@@ -168,8 +121,7 @@ package struct PackedFields {
 
     /// The tag byte and payload at a position, as they stand.
     @unsafe package func rawValue(at position: Int) throws(FieldError) -> UnsafeRawBufferPointer {
-        var next = unsafe hint(at: position)
-        let (start, end) = try unsafe bounds(at: position, startingAt: &next)
+        let (start, end) = try unsafe bounds(at: position)
         return unsafe bytes.part(start..<end)
     }
 
@@ -203,20 +155,16 @@ package struct PackedFields {
     /// Checks the directory: ids ascend, values follow one another and end with the bytes.
     package var isWellFormed: Bool {
         var fixedEnd = dataStart
-        var end = max(dataStart, varyingStart)
-        var next = 0
+        var end = varyingStart
         for position in 0..<count {
             if position > 0, unsafe !(field(at: position - 1) < field(at: position)) {
                 return false
             }
             let place = unsafe dataStart + offset(at: position)
-            guard let bounds = try? unsafe bounds(at: position, startingAt: &next),
+            guard let bounds = try? unsafe bounds(at: position),
                 unsafe (try? value(at: position))?.isWellFormed == true
             else { return false }
-            if varyingStart < 0 {
-                guard bounds.0 == end else { return false }
-                end = bounds.1
-            } else if place < varyingStart {
+            if place < varyingStart {
                 guard place == fixedEnd, bounds.1 <= varyingStart else { return false }
                 fixedEnd = bounds.1
             } else {
@@ -224,6 +172,6 @@ package struct PackedFields {
                 end = bounds.1
             }
         }
-        return unsafe end == bytes.count && (varyingStart < 0 || fixedEnd == varyingStart)
+        return unsafe end == bytes.count && fixedEnd == varyingStart
     }
 }

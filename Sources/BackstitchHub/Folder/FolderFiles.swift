@@ -54,7 +54,6 @@ package final class FolderFiles: HubFiles {
             lock = try ServingLock(directory: home, isShared: isShared)
             if isShared { return }
             removeCutUploads()
-            removeFormat1()
         }
     }
 
@@ -362,51 +361,6 @@ package final class FolderFiles: HubFiles {
         guard rmdir(folder) == 0 || errno == ENOENT else {
             throw Self.failure("The files of a database can't be removed")
         }
-    }
-
-    // MARK: Files of format 1
-
-    /// Removes the files of format 1, which lay in the folder itself and have other names since.
-    func removeFormat1() {
-        for name in Self.names(in: folder) where HubFile(.global, name) != nil {
-            unlink(folder + "/" + name)
-        }
-    }
-
-    /// Removes what a migration left that was cut: format 1 has no folders of partitions.
-    func removePartitions() throws {
-        for name in Self.names(in: folder) {
-            if let partition = Partition(text: name) { try removeAll(of: partition) }
-        }
-    }
-
-    /// Has the folders of all partitions be on disk.
-    func syncPartitions() throws {
-        for name in Self.names(in: folder) where Partition(text: name) != nil {
-            guard Self.sync(folder + "/" + name) else {
-                throw Self.failure("A folder can't be synced")
-            }
-        }
-    }
-
-    /// Gives a file of format 1 a second name in a partition, on disk after ``syncPartitions()``.
-    ///
-    /// - Returns: Whether there is such a file.
-    func adopt(_ file: HubFile) throws -> Bool {
-        try makeFolder(of: file.partition)
-        let (old, new) = (folder + "/" + file.checksum, path(file))
-        if link(old, new) == 0 || errno == EEXIST { return true }
-        if errno == ENOENT { return false }
-        // A file system without such names, or too many of them.
-        let copy = incomingPath(Array(file.text.utf8))
-        unlink(copy)
-        do { try FileManager.default.copyItem(atPath: old, toPath: copy) } catch {
-            unlink(copy)
-            throw HubError(
-                .inaccessible, "A file can't be copied to '\(copy)'. Check the space on the disk.")
-        }
-        try keep(copy, as: file)
-        return true
     }
 
     private static func sync(_ path: String) -> Bool {

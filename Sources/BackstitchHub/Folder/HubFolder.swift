@@ -6,9 +6,6 @@ package struct HubFolder: Sendable {
 
     package init(_ path: String) { self.path = path }
 
-    /// Whether its data are of an older format, which opening the hub would change.
-    package var isOlder: Bool { get throws { try LMDBHubStorage.isOlder(in: path) } }
-
     /// Whether it has a data file, of a hub or of anything else.
     package var hasData: Bool { EnvironmentFiles(at: path).hasData }
 

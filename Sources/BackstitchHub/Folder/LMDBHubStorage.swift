@@ -39,7 +39,6 @@ package final class LMDBHubStorage: SnapshotStorage {
         try Self.refuseOthers(in: directory)
         var options = Self.options
         options.journal = .standard
-        try Self.refuseOlderUser(of: directory, options)
         try self.init(Environment.open(at: directory, options: options), readers, clock)
         try prepareFormat(directory)
     }
@@ -62,8 +61,7 @@ package final class LMDBHubStorage: SnapshotStorage {
             throw HubError(
                 .invalid,
                 "The data.mdb in '\(directory)' holds a hub and other data, such as a store. Nothing was "
-                    + "changed. A hub needs a folder of its own: give another one. 'backstitch doctor "
-                    + "\(directory)' checks both.")
+                    + "changed. A hub needs a folder of its own: give another one.")
         }
     }
 
@@ -73,27 +71,6 @@ package final class LMDBHubStorage: SnapshotStorage {
             throw HubError(.notFound, "There is no hub in '\(directory)'. Check the folder.")
         }
         return try LMDBHubStorage(at: directory)
-    }
-
-    /// Opens the storage that is in the data file of something else, to be read.
-    ///
-    /// - Parameter options: How that is opened.
-    static func existing(
-        at directory: String, besides options: EnvironmentOptions
-    ) throws -> LMDBHubStorage {
-        var options = options
-        options.isReadOnly = true
-        options.databases.append(databaseName)
-        return try LMDBHubStorage(Environment.open(at: directory, options: options))
-    }
-
-    /// Whether the storage of a folder has another version than opening it would leave it with. Nothing
-    /// of the folder is changed.
-    static func isOlder(in directory: String) throws -> Bool {
-        guard isThere(in: directory), let format = try storedFormat(in: directory) else {
-            return false
-        }
-        return format < HubFormat.version
     }
 
     /// Throws if a folder can't be opened because of what it holds. Nothing of the folder is changed.
@@ -112,43 +89,6 @@ package final class LMDBHubStorage: SnapshotStorage {
     }
 
     private static let formatKey = String(decoding: HubFormat.key.bytes, as: UTF8.self)
-
-    /// Throws if another process has a folder open that this one is about to take to a newer version:
-    /// it may be of an older program, which was not refused when it opened it.
-    private static func refuseOlderUser(
-        of directory: String, _ options: EnvironmentOptions
-    ) throws {
-        guard isThere(in: directory) else { return }
-        let files = EnvironmentFiles(at: directory)
-        let row: [UInt8]?
-        do throws(LMDBError) {
-            row = try files.peek(options: options, database: databaseName, key: formatKey)
-        } catch {
-            // This process has it open, and took it to the newer version.
-            guard error.code == .busy else { throw error }
-            return
-        }
-        if let row, try HubFormat.older.contains(HubFormat.version(ofStored: row)) {
-            try files.refuseOpen()
-        }
-    }
-
-    /// Opens the storage of format 1 in a folder, to be read.
-    static func format1(at directory: String) throws -> LMDBHubStorage {
-        try refuseOthers(in: directory)
-        var options = options
-        options.createsIfMissing = false
-        return try LMDBHubStorage(Environment.open(at: directory, options: options))
-    }
-
-    /// Makes an empty storage in a folder, which is on disk when its files were synced after closing.
-    static func draft(at directory: String) throws -> LMDBHubStorage {
-        var options = options
-        options.durability = .relaxed
-        let storage = try LMDBHubStorage(Environment.open(at: directory, options: options))
-        try storage.prepareFormat(directory)
-        return storage
-    }
 
     /// Opens the storage of a copy, in a folder that no other process uses yet.
     static func copy(at directory: String) throws -> LMDBHubStorage {
@@ -174,30 +114,24 @@ package final class LMDBHubStorage: SnapshotStorage {
         }
     }
 
-    /// The id of the last commit, which tells whether another process wrote.
-    var lastCommit: UInt64 { get throws { try environment.read { $0.id } } }
-
     /// Checks that the storage is of this program's format; an empty one becomes it.
     private func prepareFormat(_ directory: String) throws {
         let format = try format
         try Self.refuse(format, of: directory)
-        guard format != HubFormat.version else { return }
+        guard format == nil else { return }
         try change { try $0.put(HubFormat.key, HubFormat.value) }
     }
 
     /// Throws if this program can't open a folder of a format.
     private static func refuse(_ format: Int?, of directory: String) throws {
-        switch format {
-        case nil, HubFormat.version, .some(HubFormat.older): return
-        case let found?:
-            throw HubError(
-                .wrongFormat,
-                "The hub in '\(directory)' has format \(found), and this program works with format "
-                    + "\(HubFormat.version). "
-                    + (found == 1
-                        ? "Back it up, then run 'backstitch hub migrate --data \(directory)'."
-                        : "Use the program that wrote it, or a later one."))
-        }
+        guard let format, format != HubFormat.version else { return }
+        throw HubError(
+            .wrongFormat,
+            format > HubFormat.version
+                ? "The hub in '\(directory)' has format \(format), and this program works with format "
+                    + "\(HubFormat.version). Use the program that wrote it, or a later one."
+                : "The hub in '\(directory)' has a format that was never released. Use the program that "
+                    + "wrote it, or let devices sync with a new hub.")
     }
 
     /// The version of the layout of what is stored; nil if nothing is.

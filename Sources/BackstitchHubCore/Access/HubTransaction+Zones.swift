@@ -82,7 +82,7 @@ extension HubWriting {
         state.lastDatabase = access.partition.number
         try put(StateRow.key, state)
         try put(access.name.key, DatabaseNameRow(partition: access.partition))
-        var database = DatabaseRow(access.name, lastZone: state.lastZone)
+        var database = DatabaseRow(access.name)
         if case .sharedWith = access.scope {
             try put(DatabaseRow.key(access.partition), database)
         } else {

@@ -35,8 +35,7 @@ extension HubAccounts {
         public var userRecordName: String?
         /// The operator's name for that user.
         public var userName: String?
-        /// When the user signed in, in milliseconds since 1970; nil of others, and of a session that an
-        /// older version began.
+        /// When the user signed in, in milliseconds since 1970; nil of others.
         public var created: Int64?
         /// When a session was last used, to about a day, in milliseconds since 1970; nil if it was
         /// not used after its first days.

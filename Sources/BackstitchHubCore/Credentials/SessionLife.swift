@@ -8,7 +8,7 @@ struct SessionLife: Hashable, Sendable {
     /// - Parameter now: Milliseconds since 1970.
     init(_ token: WebToken, of row: WebTokenRow, _ limits: HubLimits, now: Int64) {
         let idle = limits.sessionMilliseconds
-        let ends = row.ends(limits)
+        let ends = row.ends
         guard let issued = token.issued.map({ $0 * 1_000 }) else {
             end = row.expires
             isDue = now >= row.expires - idle + limits.renewalMilliseconds && ends > row.expires
@@ -35,16 +35,10 @@ extension HubLimits {
 }
 
 extension WebTokenRow {
-    /// When the session ends however much it is used, in milliseconds since 1970. One that a version
-    /// began that did not note it goes on as long as others do.
-    func ends(_ limits: HubLimits) -> Int64 {
-        ends ?? expires - limits.sessionMilliseconds + limits.longestSessionMilliseconds
-    }
-
     /// When all of its tokens that were issued end, in milliseconds since 1970.
     func idleEnd(_ limits: HubLimits) -> Int64 {
         guard let used else { return expires }
-        return min(ends(limits), max(expires, used + limits.sessionMilliseconds))
+        return min(ends, max(expires, used + limits.sessionMilliseconds))
     }
 
     /// Whether it is to be noted that a later token is issued: it was not for a while.

@@ -58,13 +58,9 @@ struct AnswerLedger: Sendable {
     /// What is read of the ledger, as far as nothing has to go.
     var expected: [KeyQuery] {
         guard !entries.isEmpty else { return [] }
-        return keys.map { .key($0) } + Kind.allCases.map { .key($0.totalKey(partition)) }
-            + ended.map { .key($0) } + [.first(1, of: HubKey(partition, .ledgerTime))]
-    }
-
-    /// Where an answer may be: in the partition, or among those that format 1 kept for the whole hub.
-    private var keys: [HubKey] {
-        entries.map { $0.key(partition) } + entries.map { $0.key(.global) }
+        return entries.map { .key($0.key(partition)) }
+            + Kind.allCases.map { .key($0.totalKey(partition)) } + ended.map { .key($0) }
+            + [.first(1, of: HubKey(partition, .ledgerTime))]
     }
 
     /// The key of the answer by its name; nil if the request has none.
@@ -76,10 +72,7 @@ struct AnswerLedger: Sendable {
     ///   must be kept and can't be.
     func knownAnswer(_ transaction: any HubReading) throws -> [UInt8]? {
         for entry in entries {
-            guard
-                let stored = try transaction.value(entry.key(partition))
-                    ?? transaction.value(entry.key(.global))
-            else { continue }
+            guard let stored = try transaction.value(entry.key(partition)) else { continue }
             let hash = stored.dropFirst(Self.timeBytes).prefix(entry.requestHash.count)
             guard hash.elementsEqual(entry.requestHash) else {
                 throw WireError(.badRequest, "Another request had this id. Give each its own.")
@@ -162,14 +155,6 @@ struct AnswerLedger: Sendable {
         try Self.old(in: partition, now, countMax: .max, transaction).reduce(0) { sum, old in
             guard old.answer.table == kind.table else { return sum }
             return try unsafe sum + (transaction.withValue(old.answer) { Int64($0.count) } ?? 0)
-        }
-    }
-
-    /// Removes the answers of format 1 whose time is over. Nothing adds to them.
-    static func removeOldGlobal(_ transaction: any HubWriting, now: Int64) throws {
-        for (time, answer) in try old(in: .global, now, countMax: .max, transaction) {
-            try transaction.delete(time)
-            try transaction.delete(answer)
         }
     }
 

@@ -7,10 +7,7 @@ import WireCrypto
 ///
 /// 69 bytes in base64: kind (1), epoch (8), partition of the database (8), zone (4; 0 for the database),
 /// origin (8), sequence (8), run (8) and sequence (8) of the database's last commit that its holder may know
-/// of, all big-endian, and the first 16 of an HMAC-SHA-256 over them with the hub's key. Those of older
-/// programs lack the commit, and those of format 1 also the partition: the number of a database stands for
-/// the zone there. They count on, since numbers of databases and of zones up to ``StateRow/lastZone`` were
-/// given once in the whole hub.
+/// of, all big-endian, and the first 16 of an HMAC-SHA-256 over them with the hub's key.
 struct FeedToken: Hashable, Sendable {
     enum Kind: UInt8, Sendable {
         case zone = 1
@@ -28,8 +25,6 @@ struct FeedToken: Hashable, Sendable {
     }
 
     private static let payloadBytes = 53
-    private static let payloadBytesWithoutMark = 37
-    private static let payloadBytesOfFormat1 = 29
     private static let macBytes = 16
 
     var kind: Kind
@@ -43,9 +38,8 @@ struct FeedToken: Hashable, Sendable {
     /// The position up to which the holder has seen the feed.
     var sequence: UInt64
     /// The last commit of the database when the token was given out: what its holder saw may be of that
-    /// commit, or of any before, and what it did not see may have been changed by one. nil in tokens of older
-    /// programs.
-    var mark: FeedMark?
+    /// commit, or of any before, and what it did not see may have been changed by one.
+    var mark: FeedMark
 
     /// The token as clients carry it.
     func text(_ state: StateRow) -> String {
@@ -61,16 +55,14 @@ struct FeedToken: Hashable, Sendable {
         key += zone.bigEndianBytes
         key += origin.bigEndianBytes
         key += sequence.bigEndianBytes
-        if let mark {
-            key += mark.run.bigEndianBytes
-            key += mark.sequence.bigEndianBytes
-        }
+        key += mark.run.bigEndianBytes
+        key += mark.sequence.bigEndianBytes
         return key
     }
 
     init(
         _ kind: Kind, _ partition: Partition, zone: UInt32 = 0, origin: UInt64, sequence: UInt64,
-        mark: FeedMark?
+        mark: FeedMark
     ) {
         self.kind = kind
         self.partition = partition
@@ -85,13 +77,8 @@ struct FeedToken: Hashable, Sendable {
     static func position(_ text: String) -> UInt64? {
         guard let data = Data(base64Encoded: text) else { return nil }
         let payload = Array(data.dropLast(macBytes))
-        let start: Int
-        switch payload.count {
-        case payloadBytes, payloadBytesWithoutMark: start = 29
-        case payloadBytesOfFormat1: start = 21
-        default: return nil
-        }
-        return payload[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+        guard payload.count == payloadBytes else { return nil }
+        return payload[29..<37].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Reads a token of this hub. ``check(_:in:)`` says whether it counts for a feed.
@@ -100,11 +87,7 @@ struct FeedToken: Hashable, Sendable {
     ) throws(Failure) {
         guard let data = Data(base64Encoded: text) else { throw .invalidFormat }
         let payload = Array(data.dropLast(Self.macBytes))
-        let isOfFormat1 = payload.count == Self.payloadBytesOfFormat1
-        let hasMark = payload.count == Self.payloadBytes
-        guard hasMark || isOfFormat1 || payload.count == Self.payloadBytesWithoutMark else {
-            throw .invalidFormat
-        }
+        guard payload.count == Self.payloadBytes else { throw .invalidFormat }
         let mac = Digest.hmac(payload, key: state.tokenKey)
         guard Digest.isEqual(Array(mac.prefix(Self.macBytes)), Array(data.suffix(Self.macBytes)))
         else { throw .unknown }
@@ -112,23 +95,12 @@ struct FeedToken: Hashable, Sendable {
             payload[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
         guard payload[0] == kind.rawValue else { throw .unknown }
-        let zone: UInt32
-        if isOfFormat1 {
-            let place = number(9..<13)
-            guard kind == .zone ? place <= state.lastZone : place == partition.number else {
-                throw .unknown
-            }
-            zone = kind == .zone ? UInt32(place) : 0
-        } else {
-            // Numbers of databases are given again once they are lost.
-            guard number(9..<17) == partition.number else { throw .otherEpoch }
-            zone = UInt32(number(17..<21))
-        }
-        let positions = isOfFormat1 ? 13 : 21
+        // Numbers of databases are given again once they are lost.
+        guard number(9..<17) == partition.number else { throw .otherEpoch }
         self.init(
-            kind, partition, zone: zone, origin: number(positions..<positions + 8),
-            sequence: number(positions + 8..<positions + 16),
-            mark: hasMark ? FeedMark(run: number(37..<45), sequence: number(45..<53)) : nil)
+            kind, partition, zone: UInt32(number(17..<21)), origin: number(21..<29),
+            sequence: number(29..<37),
+            mark: FeedMark(run: number(37..<45), sequence: number(45..<53)))
         guard number(1..<9) == state.epoch else { throw .otherEpoch }
     }
 
@@ -136,8 +108,6 @@ struct FeedToken: Hashable, Sendable {
     struct Feed {
         /// The number of the zone; 0 for the database.
         var zone: UInt32
-        /// How far it goes.
-        var position: UInt64
         /// Up to where it lost tombstones.
         var floor: UInt64
         var database: DatabaseRow
@@ -155,7 +125,6 @@ struct FeedToken: Hashable, Sendable {
     /// If the run is not kept any more, the answer is unknown, and counts as no. The holder then sends its records:
     /// what others deleted may come back, but no record is lost.
     private func isOfHistory(_ feed: Feed, _ transaction: any HubReading) throws -> Bool {
-        guard let mark else { return zone != feed.zone || max(origin, sequence) <= feed.position }
         // There was nothing to know before the first commit.
         if mark.sequence == 0 { return true }
         if mark.run == feed.database.run { return mark.sequence <= feed.database.sequence }
@@ -179,8 +148,7 @@ extension FeedToken {
         _ state: StateRow, _ transaction: any HubReading
     ) throws -> FeedToken {
         let feed = FeedToken.Feed(
-            zone: zone?.number ?? 0, position: zone?.sequence ?? database.sequence,
-            floor: zone?.floor ?? database.floor, database: database)
+            zone: zone?.number ?? 0, floor: zone?.floor ?? database.floor, database: database)
         do {
             let token = try FeedToken(
                 text, zone == nil ? .database : .zone, access.partition, state)

@@ -43,11 +43,10 @@ struct WebTokenRow: HubRow, Hashable, Sendable {
     var userRecordName: String
     /// When the first token ends, in milliseconds since 1970; those that take its place end later.
     var expires: Int64
-    /// When the session ends however much it is used, in milliseconds since 1970; nil of a version that
-    /// did not keep it.
-    var ends: Int64?
-    /// When the user signed in, in milliseconds since 1970; nil of a version that did not keep it.
-    var created: Int64?
+    /// When the session ends however much it is used, in milliseconds since 1970.
+    var ends: Int64
+    /// When the user signed in, in milliseconds since 1970.
+    var created: Int64
     /// When a later token was issued last, in milliseconds since 1970, or some days before; nil if none
     /// was.
     var used: Int64?
@@ -56,8 +55,7 @@ struct WebTokenRow: HubRow, Hashable, Sendable {
     static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .webToken).adding(hash) }
 
     init(
-        realm: UInt32, userRecordName: String, expires: Int64, ends: Int64? = nil,
-        created: Int64? = nil
+        realm: UInt32, userRecordName: String, expires: Int64, ends: Int64, created: Int64
     ) {
         self.realm = realm
         self.userRecordName = userRecordName
@@ -70,8 +68,8 @@ struct WebTokenRow: HubRow, Hashable, Sendable {
         realm = try json.number32("realm")
         userRecordName = try json.requiredText("user")
         expires = try json.integer("expires") ?? 0
-        ends = try json.integer("ends")
-        created = try json.integer("created")
+        ends = try json.integer("ends") ?? 0
+        created = try json.integer("created") ?? 0
         used = try json.integer("used")
     }
 

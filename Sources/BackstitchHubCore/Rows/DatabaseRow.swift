@@ -38,12 +38,12 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
     var name: DatabaseName
     /// The position of the last change in the list of changed zones.
     var sequence: UInt64 = 0
-    /// The run that changed it last; 0 if that was before runs had numbers.
+    /// The run that changed it last; 0 before the first one.
     var run: UInt64 = 0
     /// Tokens of positions below this are refused: rows of deleted zones were removed.
     var floor: UInt64 = 0
     /// The last number that was given to a zone; it is never given again.
-    var lastZone: UInt32
+    var lastZone: UInt32 = 0
     /// What the records of all zones take up, and the files that they hold.
     var bytes: Int64 = 0
 
@@ -53,10 +53,7 @@ struct DatabaseRow: HubRow, Hashable, Sendable {
     var mark: FeedMark { FeedMark(run: run, sequence: sequence) }
 
     /// A database without records.
-    init(_ name: DatabaseName, lastZone: UInt32) {
-        self.name = name
-        self.lastZone = lastZone
-    }
+    init(_ name: DatabaseName) { self.name = name }
 
     init(json: JSONObject) throws(WireFormatError) {
         guard let scope = WireDatabase(rawValue: try json.requiredText("database")) else {

@@ -2,7 +2,7 @@ import BackstitchCore
 
 /// A commit of a database: the run that made it, and how far the list of changed zones went by it.
 struct FeedMark: Hashable, Sendable {
-    /// 0 for what was written before runs had numbers.
+    /// 0 before the first commit.
     var run: UInt64
     var sequence: UInt64
 }
@@ -16,8 +16,8 @@ struct FeedHistory: Hashable, Sendable {
     /// How far a run came, and when another one followed it: until then it gave out tokens.
     struct Entry: Hashable, Sendable {
         var mark: FeedMark
-        /// In milliseconds since 1970; 0 for what was written before it was noted.
-        var time: Int64 = 0
+        /// In milliseconds since 1970.
+        var time: Int64
     }
 
     /// So many runs are kept however long ago they wrote.
@@ -55,9 +55,9 @@ struct FeedHistory: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// The version of the bytes, which comes first. It is not there where entries have no times: then the bytes are
-    /// even in number.
+    /// The version of the bytes, which comes first.
     private static let version: UInt8 = 1
+    private static let entryBytes = 24
 
     /// Run, sequence and time of each entry, big-endian.
     var stored: [UInt8] {
@@ -70,11 +70,7 @@ struct FeedHistory: Hashable, Sendable {
     }
 
     init(stored bytes: [UInt8]) throws(HubError) {
-        let hasTimes = !bytes.count.isMultiple(of: 2)
-        let (first, entryBytes) = hasTimes ? (1, 24) : (0, 16)
-        guard (bytes.count - first).isMultiple(of: entryBytes),
-            !hasTimes || bytes[0] == Self.version
-        else {
+        guard bytes.first == Self.version, (bytes.count - 1).isMultiple(of: Self.entryBytes) else {
             throw HubError(
                 .damaged,
                 "The hub's data is damaged: the history of a database can't be read. Restore a "
@@ -83,10 +79,10 @@ struct FeedHistory: Hashable, Sendable {
         func number(_ start: Int) -> UInt64 {
             bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
         }
-        entries = stride(from: first, to: bytes.count, by: entryBytes).map { start in
+        entries = stride(from: 1, to: bytes.count, by: Self.entryBytes).map { start in
             Entry(
                 mark: FeedMark(run: number(start), sequence: number(start + 8)),
-                time: hasTimes ? Int64(bitPattern: number(start + 16)) : 0)
+                time: Int64(bitPattern: number(start + 16)))
         }
     }
 }

@@ -1,16 +1,13 @@
 import CloudKitWire
 
 /// The version of the layout of what a hub stores, for storages that outlive a program.
-///
-/// Its row has no partition: in format 1 the key was that of the hub's state, so that programs of that
-/// time find it, and refuse what is newer.
 package enum HubFormat {
     /// What this program reads and writes.
-    package static let version = 4
-    /// The versions before that opening brings to this one, because all was the same. Their programs would
-    /// not see the last commits in a journal (2), or drop the runs from the rows of databases (2 and 3).
-    package static let older = 2..<version
-    package static let key = HubKey(format1: .state)
+    package static let version = 1
+    /// The key of its row, which has no partition.
+    package static let key = unsafe withUnsafeBytes(of: HubKey.Table.state.rawValue) {
+        unsafe HubKey(bytes: $0)
+    }
     /// The row of this version.
     package static let value = Row(version: version).body()
 
@@ -27,26 +24,20 @@ package enum HubFormat {
     private struct Row: HubRow {
         static let title = "its format"
 
+        /// 0 for a row that names no format.
         let version: Int
 
         init(version: Int) { self.version = version }
 
         init(json: JSONObject) throws(WireFormatError) {
-            guard let version = Int(exactly: try json.integer("version") ?? 0) else {
-                throw JSONObject.missing("version")
+            guard let version = Int(exactly: try json.integer("format") ?? 0) else {
+                throw JSONObject.missing("format")
             }
             self.version = version
         }
 
         func write(to json: inout JSONWriter) {
-            json.member("version", integer: Int64(version))
+            json.member("format", integer: Int64(version))
         }
-    }
-}
-
-extension HubKey {
-    /// The start of all keys of a table in format 1, which had no partitions.
-    init(format1 table: Table) {
-        self = unsafe withUnsafeBytes(of: table.rawValue) { unsafe HubKey(bytes: $0) }
     }
 }

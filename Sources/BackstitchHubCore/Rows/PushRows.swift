@@ -45,7 +45,7 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
     /// Milliseconds since 1970.
     var created: Int64
     /// The SHA-256 of the web token of the session that made or registered it, and with which it ends;
-    /// nil of a version that did not keep it.
+    /// nil if there was none.
     var session: [UInt8]?
 
     static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .pushToken).adding(hash) }

@@ -7,33 +7,26 @@ struct RealmRow: HubRow, Hashable, Sendable {
     var number: UInt32
     var container: String
     var environment: String
-    /// Whether all its users have entries in the ``UserIndex``; a version before did not write them.
-    var isIndexed: Bool
 
     static func key(container: String, environment: String) -> HubKey {
         HubKey(.global, .realm).adding(terminated: container).adding(environment)
     }
 
-    init(
-        number: UInt32, container: String, environment: String, isIndexed: Bool = true
-    ) {
+    init(number: UInt32, container: String, environment: String) {
         self.number = number
         self.container = container
         self.environment = environment
-        self.isIndexed = isIndexed
     }
 
     init(json: JSONObject) throws(WireFormatError) {
         number = try json.number32("number")
         container = try json.requiredText("container")
         environment = try json.requiredText("environment")
-        isIndexed = try json.flag("indexed") ?? false
     }
 
     func write(to json: inout JSONWriter) {
         json.member("number", integer: Int64(number))
         json.member("container", container)
         json.member("environment", environment)
-        if isIndexed { json.member("indexed", flag: true) }
     }
 }

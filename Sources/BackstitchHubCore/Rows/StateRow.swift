@@ -13,10 +13,6 @@ struct StateRow: HubRow, Sendable {
     /// The last numbers that were given; they are never given again.
     var lastRealm: UInt32 = 0
     var lastDatabase: UInt64 = 0
-    /// The last number that format 1 gave to a zone, when they were numbered in the whole hub: change
-    /// tokens that name a zone without its database are good up to it, and zones of new databases are
-    /// numbered from there.
-    var lastZone: UInt32 = 0
     /// Whether files may be objects of a bucket.
     var hasObjects = false
 
@@ -33,7 +29,6 @@ struct StateRow: HubRow, Sendable {
         tokenKey = Array(key)
         lastRealm = try json.number32("lastRealm")
         lastDatabase = try json.number64("lastDatabase")
-        lastZone = try json.number32("lastZone")
         hasObjects = try json.flag("hasObjects") ?? false
     }
 
@@ -42,7 +37,6 @@ struct StateRow: HubRow, Sendable {
         json.member("tokenKey", Data(tokenKey).base64EncodedString())
         json.member("lastRealm", integer: Int64(lastRealm))
         json.member("lastDatabase", integer: Int64(lastDatabase))
-        json.member("lastZone", integer: Int64(lastZone))
         if hasObjects { json.member("hasObjects", flag: true) }
     }
 }

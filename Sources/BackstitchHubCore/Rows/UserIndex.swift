@@ -34,8 +34,6 @@ enum UserIndex {
 
     /// How many users of one text are told before they are read; more than one is rare.
     private static let toldPerText = 2
-    /// How many users are indexed in one transaction.
-    private static let usersPerWrite = 500
 
     static func prefix(realm: UInt32, _ text: Text) -> HubKey {
         HubKey(.global, .userIndex).adding(realm).adding(CollectionOfOne(text.kind))
@@ -53,49 +51,6 @@ enum UserIndex {
                 toldPerText, of: prefix(realm: realm, $0), naming: .key,
                 under: UserRow.prefix(realm: realm))
         }
-    }
-
-    /// Writes the entries of environments that a version before this one made.
-    ///
-    /// - Complexity: O(*n*) in the users of those; usually there are none.
-    static func complete(_ storage: any HubStorage) async throws {
-        let realms = try await storage.read { transaction in
-            try transaction.list(HubKey(.global, .realm), as: RealmRow.self)
-        }
-        for (key, realm) in realms where !realm.isIndexed {
-            try await index(realm.number, of: key, storage)
-        }
-    }
-
-    private static func index(
-        _ realm: UInt32, of key: HubKey, _ storage: any HubStorage
-    ) async throws {
-        let prefix = UserRow.prefix(realm: realm)
-        var next: HubKey?
-        repeat {
-            let start = next
-            next = try await storage.write(
-                to: [.global],
-                expecting: { [.key(key), .first(usersPerWrite, of: prefix, from: start)] }
-            ) { transaction in
-                var rows: [UserRow] = []
-                var last: HubKey?
-                try unsafe transaction.scan(prefix, from: start) { key, value in
-                    unsafe rows.append(try UserRow(stored: Array(value)))
-                    last = unsafe HubKey(bytes: key)
-                    return rows.count < usersPerWrite
-                }
-                for row in rows {
-                    for key in keys(of: row, realm: realm) { try transaction.put(key, []) }
-                }
-                if rows.count == usersPerWrite { return last?.adding(CollectionOfOne(0)) }
-                if var row: RealmRow = try transaction.row(key) {
-                    row.isIndexed = true
-                    try transaction.put(key, row)
-                }
-                return nil
-            }
-        } while next != nil
     }
 }
 

@@ -11,8 +11,6 @@ public struct HubDiagnosis: Hashable, Sendable {
     public var records = 0
     /// How many files records hold.
     public var files = 0
-    /// The environments whose users have entries in the index, by their numbers.
-    fileprivate var indexedRealms: Set<UInt32> = []
 
     /// Whether nothing is wrong.
     public var isHealthy: Bool { findings.isEmpty }
@@ -152,9 +150,7 @@ private struct DiagnosedPart {
                     key: DatabaseRow.key(row.partition),
                     finding: "A database is not where its name says. Restore a backup."
                 ) { try unsafe DatabaseRow(stored: Array($0)).name.key == key })
-        case .realm:
-            let row = try RealmRow(stored: bytes)
-            if row.isIndexed { diagnosis.indexedRealms.insert(row.number) }
+        case .realm: _ = try RealmRow(stored: bytes)
         case .apiToken: _ = try APITokenRow(stored: bytes)
         case .user: try look(at: UserRow(stored: bytes), key)
         case .webToken: _ = try WebTokenRow(stored: bytes)
@@ -187,10 +183,9 @@ private struct DiagnosedPart {
         if !diagnosis.findings.contains(finding) { diagnosis.note(finding) }
     }
 
-    /// Has the entries looked for that find a user. Environments come before their users.
+    /// Has the entries looked for that find a user.
     private mutating func look(at user: UserRow, _ key: HubKey) {
         let realm = key.behindTable.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        guard diagnosis.indexedRealms.contains(realm) else { return }
         for key in UserIndex.keys(of: user, realm: realm) {
             unsafe checks.append(
                 Check(

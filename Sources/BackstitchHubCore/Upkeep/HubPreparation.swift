@@ -6,12 +6,9 @@ extension HubStorage {
     /// - Parameter hasBucket: Whether files may come to be objects of a bucket from now on.
     /// - Returns: Whether there may be such files.
     func prepareHub(_ configuration: HubConfiguration, hasBucket: Bool) async throws -> Bool {
-        let (secret, now) = (configuration.clock.secret, configuration.now)
-        let state = try await write(to: [.global]) { transaction in
-            try AnswerLedger.removeOldGlobal(transaction, now: now)
-            return try transaction.openState(hasObjects: hasBucket, secret)
+        let secret = configuration.clock.secret
+        return try await write(to: [.global]) { transaction in
+            try transaction.openState(hasObjects: hasBucket, secret).hasObjects
         }
-        try await UserIndex.complete(self)
-        return state.hasObjects
     }
 }

@@ -3,10 +3,7 @@ import BackstitchHubCore
 /// The tables of a hub in a database. FORMAT-HUB.md has what their rows hold.
 enum HubSchema {
     /// The version of the tables that this program works with.
-    static let version: Int64 = 2
-    /// The column of a partition's marks, which every write names. So a program of another version, which
-    /// still runs when the tables are brought to this one, writes nothing more.
-    static let marks = "marks_\(version)"
+    static let version: Int64 = 1
 
     /// How many of its last commits a partition remembers.
     static let marksMax = 16
@@ -49,7 +46,7 @@ enum HubSchema {
             "partitions",
             sql: """
                 CREATE TABLE backstitch_partitions (
-                    p bigint PRIMARY KEY, seq bigint NOT NULL, \(marks) bigint[] NOT NULL
+                    p bigint PRIMARY KEY, seq bigint NOT NULL, marks bigint[] NOT NULL
                 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02)
                 """),
         Statement(
@@ -59,25 +56,16 @@ enum HubSchema {
     ]
     private static let addMeta = Statement(
         "addMeta", .number, .number, sql: "INSERT INTO backstitch_meta VALUES ($1, $2)")
-    /// What brings tables of version 1 to this one, after the writes that are under way. Rows are the same.
-    private static let fromVersion1 = [
-        Statement(
-            "renameMarks", sql: "ALTER TABLE backstitch_partitions RENAME marks TO \(marks)"),
-        Statement("raise", sql: "UPDATE backstitch_meta SET version = \(version)"),
-    ]
 
-    /// Makes the tables, or brings those of an older version to this one's. Several may try at once.
+    /// Makes the tables unless they are there. Several may try at once.
     ///
     /// - Parameter identity: That of new tables.
     /// - Returns: Whether something was to be done.
     static func migrate(_ connection: Connection, identity: Int64) throws -> Bool {
         _ = try connection.roundTrip([Call(begin), Call(lock)])
         var calls: [Call] = []
-        switch try readMeta(connection)?.version {
-        case nil:
+        if try read(connection) == nil {
             calls = tables.map { Call($0) } + [Call(addMeta).adding(version).adding(identity)]
-        case 1: calls = fromVersion1.map { Call($0) }
-        default: _ = try read(connection)
         }
         _ = try connection.roundTrip(calls + [Call(commit)])
         return !calls.isEmpty
@@ -104,23 +92,6 @@ enum HubSchema {
     ///
     /// - Throws: A failure that says what to do if they are of another version.
     static func read(_ connection: Connection) throws -> Identity? {
-        guard let (found, identity) = try readMeta(connection) else { return nil }
-        guard found == version else {
-            throw HubError(
-                .wrongFormat,
-                "The database has a hub's tables of version \(found), and this program works with "
-                    + "version \(version). "
-                    + (found > version
-                        ? "Use the program that made them, or a later one."
-                        : "Run 'backstitch hub migrate --storage ADDRESS'."))
-        }
-        return identity
-    }
-
-    /// The version and the identity of the tables; nil if the tables do not exist.
-    private static func readMeta(
-        _ connection: Connection
-    ) throws -> (version: Int64, identity: Identity)? {
         guard try connection.roundTrip([Call(isThere)])[0].count == 1 else { return nil }
         let rows = try connection.roundTrip([Call(meta)])[0]
         guard rows.count == 1 else {
@@ -129,6 +100,13 @@ enum HubSchema {
                 "The table backstitch_meta has \(rows.count) rows in place of one. Restore the "
                     + "database from a backup.")
         }
-        return (try rows.number(0, 0), Identity(number: try rows.number(0, 1)))
+        let found = try rows.number(0, 0)
+        guard found == version else {
+            throw HubError(
+                .wrongFormat,
+                "The database has a hub's tables of version \(found), and this program works with "
+                    + "version \(version). Use the program that made them, or a later one.")
+        }
+        return Identity(number: try rows.number(0, 1))
     }
 }

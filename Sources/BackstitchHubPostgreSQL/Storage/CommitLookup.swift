@@ -7,8 +7,8 @@ enum CommitLookup {
     static let look = Statement(
         "look", .number,
         sql: """
-            INSERT INTO backstitch_partitions AS a (p, seq, \(HubSchema.marks)) VALUES ($1, 0, '{}')
-            ON CONFLICT (p) DO UPDATE SET seq = a.seq RETURNING seq, \(HubSchema.marks)
+            INSERT INTO backstitch_partitions AS a (p, seq, marks) VALUES ($1, 0, '{}')
+            ON CONFLICT (p) DO UPDATE SET seq = a.seq RETURNING seq, marks
             """)
 
     /// What became of a commit.

@@ -16,11 +16,10 @@ final class PartitionCommit {
     static let lock = Statement(
         "lock", .numbers, .number,
         sql: """
-            INSERT INTO backstitch_partitions AS a (p, seq, \(HubSchema.marks))
+            INSERT INTO backstitch_partitions AS a (p, seq, marks)
             SELECT n.p, 1, ARRAY[$2] FROM unnest($1) AS n (p)
             ON CONFLICT (p) DO UPDATE
-            SET seq = a.seq + 1,
-                \(HubSchema.marks) = (ARRAY[$2] || a.\(HubSchema.marks))[1:\(HubSchema.marksMax)]
+            SET seq = a.seq + 1, marks = (ARRAY[$2] || a.marks)[1:\(HubSchema.marksMax)]
             RETURNING seq, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
                 a.tableoid::bigint,
                 (SELECT oid::bigint FROM pg_database WHERE datname = current_database())

@@ -51,7 +51,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         }
     }
 
-    /// Makes the tables of a hub in a database, or brings them to this version.
+    /// Makes the tables of a hub in a database, unless they are there.
     ///
     /// - Returns: Whether something was to be done.
     package static func migrate(_ address: PostgreSQLAddress, clock: HubClock) throws -> Bool {

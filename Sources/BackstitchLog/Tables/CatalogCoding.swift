@@ -33,7 +33,13 @@ package enum MetaName {
 package enum CatalogCoding {
     /// What every version can read of a catalog.
     private struct Version: Decodable {
+        /// A zone beside the store's own.
+        struct Zone: Decodable {
+            init(from decoder: any Decoder) {}
+        }
+
         let formatVersion: Int
+        let zones: [Zone]?
     }
 
     /// A catalog mostly changes in one entity, and stores of one schema have most entities alike.
@@ -45,6 +51,8 @@ package enum CatalogCoding {
         let formatVersion: Int
         let schemaVersion: Int?
         let storeID: UUID
+        /// The zones beside the store's own. There is none yet, and a store with one is refused.
+        let zones: [Int] = []
     }
 
     package static func encode(_ catalog: Catalog) throws -> [UInt8] {
@@ -61,11 +69,6 @@ package enum CatalogCoding {
         return bytes
     }
 
-    /// The version of the format that a catalog has; nil if it can't be read.
-    package static func formatVersion(of bytes: [UInt8]) -> Int? {
-        try? JSONDecoder().decode(Version.self, from: Data(bytes)).formatVersion
-    }
-
     package static func decode(_ bytes: [UInt8]) throws -> Catalog {
         let data = Data(bytes)
         guard let version = try? JSONDecoder().decode(Version.self, from: data) else {
@@ -78,6 +81,19 @@ package enum CatalogCoding {
                 "The store has format version \(version.formatVersion), and this program reads up "
                     + "to \(Catalog.formatVersion). Update the program. Without its update, export the "
                     + "store with the program that wrote it, and import that into a new one here.")
+        }
+        guard version.formatVersion == Catalog.formatVersion, let zones = version.zones else {
+            throw StoreError(
+                .damaged,
+                "The store has a format that was never released, or its catalog is damaged. Export the "
+                    + "store with the program that wrote it, and import that into a new one here; or "
+                    + "restore it from a backup.")
+        }
+        guard zones.isEmpty else {
+            throw StoreError(
+                .newerFormat,
+                "The store has zones beside its own, which this program does not know. Update the "
+                    + "program.")
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
             catalog.isWellFormed

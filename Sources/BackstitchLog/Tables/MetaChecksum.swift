@@ -3,7 +3,7 @@ package import LMDB
 import XXHash
 
 /// The checksum of a value of the meta database: 8 bytes, little-endian, under the value's name with a
-/// prefix. A value without one is of an older version, or a mark of a full fetch.
+/// prefix. Marks of a full fetch have none.
 package enum MetaChecksum {
     package static let prefix = "sum."
 

@@ -388,7 +388,7 @@ package struct Projector: ~Copyable {
     ) throws {
         rowBuffer.removeAll()
         header.append(to: &rowBuffer)
-        try unsafe writer.rewrite(body, into: &rowBuffer)
+        unsafe rowBuffer.append(body)
         try putRow(operation)
     }
 

@@ -7,13 +7,12 @@ extension Store {
     /// The schema is checked, and joins what other versions of the program declared (``StoreSchema/version``). Opening
     /// does not read the log: its time does not grow with the number of records. New indexes are built afterwards,
     /// see ``prepareIndexes(progress:)``. Attributes that became unique, references and converted attributes are
-    /// worked on first, some ten microseconds a record. A store of an older format is brought to the present one, in
-    /// a new file; the monitor is told how far (`store.migrating`). Then ``StoreConfiguration/dataMigrations`` are
-    /// made that the store lacks: open it where that may be waited for.
+    /// worked on first, some ten microseconds a record. Then ``StoreConfiguration/dataMigrations`` are made that the
+    /// store lacks: open it where that may be waited for.
     ///
     /// - Parameter directory: The store's folder. Its parent must exist.
     /// - Throws: `invalidSchema` with all violations; `migrationFailed`; `notAStore`, `newerFormat`, `damaged`,
-    ///   `inaccessible`, `openOtherwise`, `busy` (if it is to be migrated), `full` or `io`.
+    ///   `inaccessible`, `openOtherwise`, `busy` (while its file is replaced), `full` or `io`.
     public convenience init(
         at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
@@ -56,8 +55,8 @@ extension Store {
     ///     if the file may be damaged: the storage engine trusts pages and may crash on a
     ///     damaged one.
     /// - Throws: `notAStore`, `newerFormat`, `damaged`, `inaccessible` or `io`; `openOtherwise`
-    ///   if this process has it open with other options; `olderFormat` if it would have to be migrated;
-    ///   `busy` if another process has it open that this one can't share it with.
+    ///   if this process has it open with other options; `busy` if another process has it open that this
+    ///   one can't share it with.
     public static func open(
         existing directory: URL, access: StoreConfiguration.Access = .readOnly,
         configuration: StoreConfiguration = .init(), checksPages: Bool = false

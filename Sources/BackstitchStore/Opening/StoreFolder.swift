@@ -36,7 +36,7 @@ struct StoreFolder {
     /// don't count.
     func refuseOtherFiles() throws {
         let known: Set = [
-            "data.mdb", "lock.mdb", "redo", "journal", "sync.lock", "repair.lock", "blobs",
+            "data.mdb", "lock.mdb", "journal", "sync.lock", "repair.lock", "blobs",
         ]
         // What can't be listed is refused, or made, by the opening.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []

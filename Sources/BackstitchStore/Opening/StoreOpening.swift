@@ -16,8 +16,8 @@ struct StoreOpening {
     func files(in directory: String) throws -> OpenFiles {
         try files {
             try StoreFolder(directory).refuseOtherFiles()
-            return try StoreFiles(directory, EnvironmentOptions(of: configuration), configuration)
-                .open()
+            return try Environment.open(
+                at: directory, options: EnvironmentOptions(of: configuration))
         }
     }
 
@@ -79,7 +79,7 @@ extension OpenFiles {
             options.isReadOnly = access == .readOnly
             try StoreFolder(directory).requireStore(options, checksPages: checksPages)
             options.createsIfMissing = access == .readWrite
-            let environment = try StoreFiles(directory, options, configuration).open()
+            let environment = try Environment.open(at: directory, options: options)
             do {
                 if checksPages { try environment.checkPages() }
                 let databases = try Databases(environment)

@@ -28,10 +28,9 @@ struct ModificationWriter: ~Copyable {
     ) throws {
         begin("{\"operationType\":\"create\",\"record\":{\"recordName\":", name, table)
         var isFirst = true
-        var next = 0
         for position in 0..<fields.count {
             let field = unsafe fields.field(at: position)
-            let value = try unsafe fields.value(at: position, startingAt: &next)
+            let value = try unsafe fields.value(at: position)
             guard let column = template.column(of: field), !column.staysHere, value.tag != .null
             else { continue }
             unsafe buffer.append(template.label(column, isFirst: isFirst))

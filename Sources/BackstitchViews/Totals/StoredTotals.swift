@@ -62,7 +62,7 @@ struct StoredTotals: Equatable {
             try writer.write(value, of: FieldID(UInt16(index + 1)))
         }
         var buffer = ByteBuffer()
-        writer.finishInFieldOrder(into: &buffer)
+        writer.finish(into: &buffer)
         return unsafe [UInt8](buffer.bytes)
     }
 

@@ -14,16 +14,13 @@ extension EnvironmentFiles {
     ///   - scansLoosePages: Whether the entries of all pages are shown too, as those of loose pages.
     ///   - begin: Called before the first entry, and again if everything begins anew.
     /// - Throws: `notFoundPath`, `notADirectory`, `foreignFile`, `permissionDenied` or `io` about the
-    ///   files; `damaged` if an earlier version left the last commits in a file `redo`; what `visit`
-    ///   throws.
+    ///   files; what `visit` throws.
     /// - Complexity: O(*n*) in the pages of the file; some microseconds each.
     package func inspect(
-        names: [String], family: DatabaseFamily? = nil, boot: BootID? = .current,
-        scansLoosePages: Bool = false, begin: () throws -> Void = {},
-        _ visit: (FileEntry) throws -> Void
+        names: [String], family: DatabaseFamily? = nil, scansLoosePages: Bool = false,
+        begin: () throws -> Void = {}, _ visit: (FileEntry) throws -> Void
     ) throws -> FileInspection {
         try folder.requireDataFile()
-        try folder.refuseLostCommits(on: boot)
         let descriptor = Glibc.open(folder.dataPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw LMDBError(errno: errno, "open", path: folder.dataPath) }
         defer { Glibc.close(descriptor) }

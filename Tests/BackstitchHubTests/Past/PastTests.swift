@@ -5,6 +5,7 @@ import BackstitchTesting
 import BackstitchViews
 import CloudKitWire
 import Foundation
+import LMDB
 import Threading
 import TestBudget
 import Testing
@@ -13,11 +14,11 @@ import Testing
 @testable import BackstitchHubCore
 @testable import CloudKitRecordService
 
-/// A store and the hub that it belongs to, as an earlier version left them: this version opens both,
-/// finds everything, and goes on with both.
-@Suite("A store and a hub of an earlier version", .budgeted)
+/// A store and the hub that it belongs to, as the first version with a format left them: this version
+/// opens both, finds everything, and goes on with both.
+@Suite("A store and a hub that are kept", .budgeted)
 struct PastTests {
-    static let versions = ["format-1", "format-1-hub", "format-1-hub-2", "format-2"]
+    static let versions = ["format-1"]
 
     static let fixtures = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -31,18 +32,25 @@ struct PastTests {
         let path = Self.fixtures + "/" + (Self.newVersion ?? "")
         #expect(!FileManager.default.fileExists(atPath: path), "It never changes.")
         guard !FileManager.default.fileExists(atPath: path) else { return }
-        try await PastWriter(folder: path).write()
-        let store = try Store.open(existing: path + "/store")
+        try await PastWriter(folder: path + "-open").write(to: path)
+        let copy = try Copy(of: Self.newVersion ?? "")
+        let store = try Store.open(existing: copy.path + "/store")
         var lines = Data()
         try store.export { lines.append(contentsOf: $0) }
         try lines.write(to: URL(fileURLWithPath: path + "/records.jsonl"))
         store.close()
-        // What was closed needs none of them.
-        for name in ["lock.mdb", "journal", "sync.lock"] {
-            for folder in ["store", "hub"] {
-                try? FileManager.default.removeItem(atPath: "\(path)/\(folder)/\(name)")
-            }
-        }
+        try Self.expectWaitingCommits(path)
+    }
+
+    /// Both were kept as a kill leaves them: the last commits are in the journals alone.
+    private static func expectWaitingCommits(_ path: String) throws {
+        let rows = DatabaseFamily(prefix: "rows.", countMax: 5_000)
+        let store = try EnvironmentFiles(at: path + "/store").inspect(
+            names: ["log", "tables", "meta"], family: rows
+        ) { _ in }
+        let hub = try EnvironmentFiles(at: path + "/hub").inspect(names: ["hub"]) { _ in }
+        #expect(store.isSound && store.hasWaitingRecords)
+        #expect(hub.isSound && hub.hasWaitingRecords)
     }
 
     /// A copy of what was kept, which goes at the end of the test.
@@ -88,6 +96,7 @@ struct PastTests {
     )
     func records(version: String) async throws {
         let copy = try Copy(of: version)
+        try Self.expectWaitingCommits(copy.path)
         let store = try open(copy)
         defer { store.close() }
         var lines = Data()
@@ -157,7 +166,6 @@ struct PastTests {
     func exchange(version: String) async throws {
         let copy = try Copy(of: version)
         let credentials = try copy.credentials()
-        _ = try await Hub.migrate(at: copy.path + "/hub")
         let past = try await PastHub(at: copy.path + "/hub", milliseconds: clock.milliseconds)
         defer { past.hub.close() }
         let service = try past.service(credentials.apiToken, credentials.ada)
@@ -197,7 +205,6 @@ struct PastTests {
         let copy = try Copy(of: version)
         let credentials = try copy.credentials()
         let (api, bob) = (credentials.apiToken, credentials.bob)
-        _ = try await Hub.migrate(at: copy.path + "/hub")
         let past = try await PastHub(at: copy.path + "/hub", milliseconds: clock.milliseconds)
         defer { past.hub.close() }
         let feed: ZoneChangesResponse = try await past.call(
@@ -239,7 +246,7 @@ struct PastTests {
         try await expectCourier(past, copy, credentials)
     }
 
-    /// A change reaches the courier that was registered with the earlier version.
+    /// A change reaches the courier that was registered before.
     private func expectCourier(
         _ past: PastHub, _ copy: Copy, _ credentials: PastHub.Credentials
     ) async throws {

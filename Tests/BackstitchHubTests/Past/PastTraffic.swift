@@ -27,10 +27,8 @@ struct PastTraffic: Codable {
     var databaseToken: String
     /// A write by Bob that its client gave a name.
     var named: Exchange
-    /// A write to the public database that a server key signed; nil if there was none.
-    var signed: Exchange?
-    /// When the hub was kept, in milliseconds since 1970; nil for the time of ``PastWriter``.
-    var milliseconds: Int64?
+    /// A write to the public database that a server key signed.
+    var signed: Exchange
 }
 
 extension PastWriter {

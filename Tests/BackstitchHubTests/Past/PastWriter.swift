@@ -18,7 +18,8 @@ struct PastWriter {
     let folder: String
     let clock = ManualClock(milliseconds: milliseconds)
 
-    func write() async throws {
+    /// Leaves both in another folder as a kill does, with their last commits in the journals alone.
+    func write(to kept: String) async throws {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         let past = try await PastHub(at: folder + "/hub", milliseconds: Self.milliseconds)
@@ -36,8 +37,39 @@ struct PastWriter {
             .write(to: URL(fileURLWithPath: folder + "/credentials.json"))
         try await writeRest(past, credentials)
         try await writeTraffic(past, credentials)
-        try await writeStore(past, credentials)
+        let store = try await writeStore(past, credentials)
+        try await writeLast(past, credentials)
+        try keep(in: kept)
+        store.close()
         past.hub.close()
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// Small commits to the hub, which are not applied yet.
+    private func writeLast(_ past: PastHub, _ credentials: PastHub.Credentials) async throws {
+        for number in 0..<6 {
+            let made: RecordsResponse = try await past.call(
+                .modifyRecords,
+                ModifyRecordsRequest(
+                    operations: [.init(.create, HubFixture.record("late\(number)"))],
+                    zoneID: WireZoneID("A")), credentials.apiToken, credentials.ada)
+            try Self.expectDone(made.records.compactMap(\.code))
+        }
+    }
+
+    /// Copies the folder, without what only processes need, and without the zeros at the end of journals, which
+    /// are read as if they were there.
+    private func keep(in kept: String) throws {
+        let files = FileManager.default
+        try files.copyItem(atPath: folder, toPath: kept)
+        for place in [kept + "/store", kept + "/hub"] {
+            let names = ["lock.mdb", "sync.lock", "sync.status", "serving.lock", "requests.status"]
+            for name in names { try? files.removeItem(atPath: place + "/" + name) }
+            let journal = URL(fileURLWithPath: place + "/journal")
+            let bytes = try Data(contentsOf: journal)
+            let used = (bytes.lastIndex { $0 != 0 } ?? 0) + 1
+            try bytes.prefix((used + 4_095) / 4_096 * 4_096).write(to: journal)
+        }
     }
 
     /// What no client of ours makes: files, couriers, subscriptions, another user's records.
@@ -115,7 +147,10 @@ struct PastWriter {
                 author: name, projections: projections, clock: clock))
     }
 
-    private func writeStore(_ past: PastHub, _ credentials: PastHub.Credentials) async throws {
+    /// - Returns: The store, which is open.
+    private func writeStore(
+        _ past: PastHub, _ credentials: PastHub.Credentials
+    ) async throws -> Store {
         let service = try past.service(credentials.apiToken, credentials.ada)
         let store = try open("store", PastApp.first)
         try await store.write(author: "ada", context: "first") { tx in
@@ -132,7 +167,7 @@ struct PastWriter {
         try await SyncEngine.past(store, service, clock).sync()
         store.close()
         try await editAhead(past, credentials)
-        try await useSecond(service)
+        return try await useSecond(service)
     }
 
     /// What another device of Ada's does, whose application is ahead.
@@ -160,10 +195,9 @@ struct PastWriter {
         laptop.close()
     }
 
-    private func useSecond(_ service: CloudKitRecordService) async throws {
+    private func useSecond(_ service: CloudKitRecordService) async throws -> Store {
         clock.advance(milliseconds: 60_000)
         let store = try open("store", PastApp.second, PastApp.projections)
-        defer { store.close() }
         try await store.prepareIndexes()
         try await store.prepareProjections()
         let engine = SyncEngine.past(store, service, clock)
@@ -195,7 +229,14 @@ struct PastWriter {
             try tx.save(SecondFolder(id: "f3", name: "new", code: "three"))
             try tx.save(PastWriter.full)
         }
+        for rank in 1...6 {
+            try await store.write(isLocalOnly: true) { tx in
+                try tx.save(
+                    SecondNote(id: "local", headline: "stays here", rank: rank, secret: "s"))
+            }
+        }
         try await store.prepareProjections()
+        return store
     }
 
     /// A note with a value in each attribute.

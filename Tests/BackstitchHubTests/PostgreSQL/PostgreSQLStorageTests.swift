@@ -277,43 +277,6 @@ struct PostgreSQLStorageTests {
         }
     }
 
-    @Test func `a program of version 1 that still runs writes nothing to tables of this version`()
-        async throws
-    {
-        let schema = try TemporarySchema()
-        let connection = try schema.connection()
-        for (name, sql) in [
-            ("back", "ALTER TABLE backstitch_partitions RENAME \(HubSchema.marks) TO marks"),
-            ("lower", "UPDATE backstitch_meta SET version = 1"),
-        ] {
-            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
-        }
-        let refused = #expect(throws: HubError.self) { try schema.storage().close() }
-        #expect(refused?.message.contains("hub migrate --storage") == true)
-        // The first statement of each of its writes, which its connection keeps prepared.
-        let older = Statement(
-            "older", .numbers, .number,
-            sql: """
-                INSERT INTO backstitch_partitions AS a (p, seq, marks)
-                SELECT n.p, 1, ARRAY[$2] FROM unnest($1) AS n (p)
-                ON CONFLICT (p) DO UPDATE
-                SET seq = a.seq + 1, marks = (ARRAY[$2] || a.marks)[1:16] RETURNING seq
-                """)
-        let write = Call(older).adding([Self.partition.column]).adding(7)
-        #expect(try connection.roundTrip([write])[0].number(0, 0) == 1)
-        #expect(try PostgreSQLHubStorage.migrate(schema.address, clock: .system))
-        #expect(try !PostgreSQLHubStorage.migrate(schema.address, clock: .system))
-        let failure = #expect(throws: PostgreSQLError.self) {
-            try connection.roundTrip([write])
-        }
-        #expect(failure?.state == "42703")
-        let storage = try schema.storage()
-        defer { storage.close() }
-        try await storage.write(to: [Self.partition]) { try $0.put(Self.key(1), [1]) }
-        let row = "SELECT seq || ' ' || cardinality(\(HubSchema.marks)) FROM backstitch_partitions"
-        #expect(try Self.rows(row, schema.connection()) == [["2 2"]])
-    }
-
     @Test func `several may make the tables at once, and one of them does`() async throws {
         let schema = try TemporarySchema(migrated: false)
         let made = try await withThrowingTaskGroup(of: Bool.self) { group in

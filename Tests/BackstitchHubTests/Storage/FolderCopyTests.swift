@@ -157,13 +157,12 @@ import WireCrypto
         #expect(try Hub.verify(at: root.path + "/restored").isHealthy)
     }
 
-    @Test func `a folder of an older format is not copied, with what to do`() throws {
-        let kept = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/format-1-hub/hub").path
-        try FileManager.default.copyItem(atPath: kept, toPath: root.path + "/old")
-        let text = message { _ = try Hub.backUp(root.path + "/old", to: target) }
-        #expect(text.contains("hub migrate"))
+    @Test func `a folder of a newer format is not copied, with what to do`() throws {
+        let newer = root.path + "/newer"
+        try LMDBHubStorage(at: newer).close()
+        try KeptHubTests.setFormat(#"{"format":2}"#, in: newer)
+        let text = message { _ = try Hub.backUp(newer, to: target) }
+        #expect(text.contains("format 2") && text.contains("or a later one"))
         #expect(message { _ = try Hub.backUp(root.path + "/none", to: target) }.contains("no hub"))
     }
 }

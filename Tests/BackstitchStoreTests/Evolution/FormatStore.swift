@@ -4,18 +4,79 @@ import Foundation
 
 @testable import BackstitchStore
 
+@Entity("FormatFile") struct FormatFile: Equatable {
+    var id = ID()
+    var file: Asset?
+}
+
 /// Writes the store that is kept of each format: whatever the format has, in a few records.
 enum FormatStore {
     static let clock = ManualClock()
+    static let schema = StoreSchema(
+        FormatOwner.self, FormatThing.self, FormatFile.self, Resident.self)
+    static let content = "the content of a file"
+    /// The records that are only in the journal.
+    static let lateNames = (0..<9).map { "late\($0)" }
+    static let migration = DataMigration("1: a note", each: Resident.self) {
+        transaction, resident in
+        var resident = resident
+        resident.note += "!"
+        try transaction.save(resident)
+    }
 
+    static func open(_ directory: String, _ migrations: [DataMigration] = []) throws -> Store {
+        try Store(
+            at: directory, schema: schema,
+            configuration: StoreConfiguration(dataMigrations: migrations, clock: clock))
+    }
+
+    /// Leaves the store in a folder as a kill does, with its last commits in the journal alone.
     static func write(to directory: String) async throws {
-        let store = try Store(
-            at: directory, schema: .format,
-            configuration: StoreConfiguration(clock: clock))
-        defer { store.close() }
+        let made = directory + "-open"
+        let store = try open(made)
         try await writeCompacted(store)
         try await store.compact(.keepUnsyncedOnly)
         try await writeRest(store)
+        try await writeResidents(store)
+        store.close()
+        let again = try open(made, [migration])
+        try await again.prepareIndexes()
+        for name in lateNames {
+            try await again.write(isLocalOnly: true) { transaction in
+                try transaction.save(FormatThing(id: FormatThing.ID(name)))
+            }
+        }
+        let files = FileManager.default
+        try files.copyItem(atPath: made, toPath: directory)
+        again.close()
+        try files.removeItem(atPath: made)
+        try files.removeItem(atPath: directory + "/lock.mdb")
+        try cutZeros(directory + "/journal")
+    }
+
+    /// Takes the zeros at its end away from a journal, which is read as if they were there.
+    private static func cutZeros(_ path: String) throws {
+        let url = URL(fileURLWithPath: path)
+        let bytes = try Data(contentsOf: url)
+        let used = (bytes.lastIndex { $0 != 0 } ?? 0) + 1
+        try bytes.prefix((used + 4_095) / 4_096 * 4_096).write(to: url)
+    }
+
+    private static func writeResidents(_ store: Store) async throws {
+        let asset = try await store.assets.add(contentType: "text/plain", fileName: "a.txt") {
+            try $0.write(Array(content.utf8))
+        }
+        try await store.write { transaction in
+            try transaction.save(FormatFile(id: "file", file: asset))
+            for number in 0..<12 {
+                let resident = Resident(
+                    id: Resident.ID("r\(number)"),
+                    name: ["Ånna", "anna", "ANNE", "Bo"][number % 4],
+                    city: number % 2 == 0 ? "Köln" : nil,
+                    born: Date(timeIntervalSince1970: Double(number * 86_400)))
+                try transaction.save(resident)
+            }
+        }
     }
 
     private static func writeCompacted(_ store: Store) async throws {

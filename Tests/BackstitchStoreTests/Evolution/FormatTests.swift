@@ -1,13 +1,15 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import Foundation
+import LMDB
 import TestBudget
 import Testing
 
 @testable import BackstitchStore
 
 @Suite(.budgeted) struct FormatTests {
-    static let formats = ["format-1", "format-2"]
+    static let formats = ["format-1"]
 
     private static let newFormat = ProcessInfo.processInfo.environment["BACKSTITCH_FIXTURE"]
     private static let fixtures = URL(fileURLWithPath: #filePath)
@@ -19,10 +21,6 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path), "It never changes.")
         guard !FileManager.default.fileExists(atPath: path) else { return }
         try await FormatStore.write(to: path)
-        // A store that was closed needs neither.
-        for name in ["lock.mdb", "journal"] {
-            try? FileManager.default.removeItem(atPath: path + "/" + name)
-        }
     }
 
     @Test(arguments: formats) func `a store of a past format opens and has all values`(
@@ -31,9 +29,7 @@ import Testing
         let folder = try TemporaryFolder()
         try FileManager.default.copyItem(
             atPath: Self.fixtures + "/" + format, toPath: folder.store)
-        let store = try folder.open(.format)
-        try await check(store)
-        store.close()
+        try await check(folder)
         let dynamic = try Store.open(existing: folder.store)
         #expect(try dynamic.verify().problems == [])
     }
@@ -41,10 +37,18 @@ import Testing
     @Test func `the store that is written now has all values`() async throws {
         let folder = try TemporaryFolder()
         try await FormatStore.write(to: folder.store)
-        try await check(try folder.open(.format))
+        try await check(folder)
     }
 
-    private func check(_ store: Store) async throws {
+    private func check(_ folder: TemporaryFolder) async throws {
+        let found = try EnvironmentFiles(at: folder.store).inspect(
+            names: Databases.names, family: Databases.rows
+        ) { _ in }
+        #expect(found.isSound && found.hasWaitingRecords)
+        let store = try FormatStore.open(folder.store, [FormatStore.migration])
+        defer { store.close() }
+        #expect(store.catalog.formatVersion == 1)
+        try await checkRest(store)
         try await store.prepareIndexes()
         try await store.expectConsistent()
         try store.read { transaction in
@@ -73,6 +77,26 @@ import Testing
         }
         let pushes = try store.pushesByName()
         #expect(pushes["buried"] == .delete)
-        #expect(pushes.keys.sorted() == ["buried", "full", "plain"])
+        let residents = (0..<12).map { "r\($0)" }
+        #expect(pushes.keys.sorted() == ["buried", "file", "full", "plain"] + residents.sorted())
+    }
+
+    /// Indexes of an entity, a data migration, a file and the commits of the journal.
+    private func checkRest(_ store: Store) async throws {
+        #expect(try store.migrations.records().map(\.recordCount) == [12])
+        let file = try store.read { transaction in
+            let anna = Query<Resident>().where(\.name, is: "ANNA", comparing: .insensitive)
+            #expect(
+                try transaction.fetch(anna).map(\.id) == ["r0", "r1", "r4", "r5", "r8", "r9"])
+            #expect(try transaction.fetch(Query<Resident>()).allSatisfy { $0.note == "!" })
+            for name in FormatStore.lateNames {
+                let late = try transaction.find(FormatThing.self, FormatThing.ID(name))
+                #expect(late != nil, "\(name)")
+            }
+            return try transaction.find(FormatFile.self, "file")?.file
+        }
+        let reader = try await store.assets.open(#require(file))
+        let bytes = try reader.read(at: 0, count: Int(reader.byteCount))
+        #expect(String(decoding: bytes, as: UTF8.self) == FormatStore.content)
     }
 }

@@ -44,7 +44,7 @@ extension DeviceCalls {
         return listener
     }
 
-    /// How long the sessions were, in milliseconds, that older tokens were made in without naming them.
+    /// How long tokens count that were made without a session, in milliseconds.
     private static let unnamedSessionMilliseconds: Int64 = 14 * 24 * 3_600 * 1_000
 
     private static func token(hexadecimal text: String) -> String? {

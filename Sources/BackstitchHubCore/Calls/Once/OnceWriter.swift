@@ -15,7 +15,6 @@ struct OnceWriter: Sendable {
         if let id = call.requestID, (1...128).contains(id.utf8.count),
             call.extensions.contains(.requestID), call.path.endpoint == .modifyRecords
         {
-            // The same bytes as in format 1, so that answers of that time are found.
             let name =
                 Array(access.name.key.behindPartition) + [0] + (access.author ?? "").utf8 + [0]
                 + id.utf8

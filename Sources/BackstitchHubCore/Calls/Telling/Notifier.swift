@@ -187,7 +187,7 @@ struct Notifier: Sendable {
             return [notification(.database, "met \(access.realm.number) \(id) \(zoneName)")]
         case .query: break
         }
-        // Older hubs took filters that lack what they need; they keep no other subscription from being told.
+        // A filter that lacks what it needs keeps no other subscription from being told.
         guard let query = subscription.query,
             let evaluator = try? FilterEvaluator(filters: query.filters)
         else { return [] }

@@ -7,50 +7,42 @@ import Testing
 
 @testable import BackstitchStore
 
-/// Failures of the device at each call that bringing a store to the present format makes, one after the
-/// other.
+/// Failures of the device at each call that writing a store's file anew makes, one after the other.
 ///
 /// `FAULT_CALLS` set prints how many calls there are, if `EVERY_POINT` is set too.
-@Suite(.serialized, .exclusiveFaults, .budgeted) struct FormatFaultTests {
+@Suite(.serialized, .exclusiveFaults, .budgeted) struct RewriteFaultTests {
     private let folder: TemporaryFolder
     private let place: String
 
     init() throws {
         folder = try TemporaryFolder(inMemory: true)
         place = URL(fileURLWithPath: folder.root).resolvingSymlinksInPath().path + "/case"
+        let store = try folder.open(.format)
+        try store.write { _ = try $0.save(FormatThing.full()) }
+        store.close()
     }
 
     private func begin() throws {
         try? FileManager.default.removeItem(atPath: place)
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
-        try FormatMigrationTests.copyPast(to: place + "/store")
+        try FileManager.default.copyItem(atPath: folder.store, toPath: place + "/store")
     }
 
-    private func migrate() -> Result<Void, any Error> {
+    private func rewrite() -> Result<Void, any Error> {
         do {
-            try Store(at: place + "/store", schema: .format, configuration: .quick).close()
+            try Store.rewriteFile(at: place + "/store", configuration: .quick)
             return .success(())
         } catch {
             return .failure(error)
         }
     }
 
-    /// The store is the old one or the new one, whole, and the next time it is the new one.
+    /// The store is whole, and the next attempt leaves nothing else behind.
     private func check(_ outcome: Result<Void, any Error>, failed: Int, _ story: String) throws {
         if case .failure(let error) = outcome {
             #expect(failed > 0, "\(story): \(error)")
             #expect(error is StoreError, "\(story): \(error)")
         }
-        var isOld = false
-        do {
-            let store = try Store.open(existing: place + "/store")
-            #expect(try store.verify().problems == [], "\(story)")
-            store.close()
-        } catch let error as StoreError {
-            isOld = error.code == .olderFormat
-            #expect(isOld, "\(story): \(error)")
-        }
-        if case .success = outcome { #expect(!isOld, "\(story)") }
         let store = try Store(at: place + "/store", schema: .format, configuration: .quick)
         #expect(try store.verify().problems == [], "\(story)")
         let full = try store.read { try $0.find(FormatThing.self, "full") }
@@ -64,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [(1, EIO), (Int.max >> 32, ENOSPC)])
-    func `whichever call fails, the store is the old one or the new, and the next time finishes`(
+    func `whichever call fails, the store is whole, and the next time finishes`(
         times: Int, reason: Int32
     ) async throws {
         let steps = Load.steps(oneOf: 3)
@@ -73,7 +65,7 @@ import Testing
             try begin()
             let (outcome, count, calls) = await FaultedCalls.run(
                 in: place, from: number, times: times, reason
-            ) { migrate() }
+            ) { rewrite() }
             failed = count
             let call = calls.first { $0.hasSuffix(" failed") } ?? "no call"
             try check(
@@ -82,14 +74,14 @@ import Testing
         }
         #expect(number > steps.first + steps.stride)
         if ProcessInfo.processInfo.environment["FAULT_CALLS"] != nil {
-            print("migrate: \(number - 1) calls")
+            print("rewrite: \(number - 1) calls")
         }
     }
 
     @Test func `the new file gets the name when everything in it is on disk`() async throws {
         try begin()
         let (_, _, calls) = await FaultedCalls.run(in: place, from: .max >> 33, times: 0, EIO) {
-            migrate()
+            rewrite()
         }
         let draft = "/.store.draft-"
         let named = try #require(calls.firstIndex(of: "rename /store/data.mdb"))
