@@ -73,6 +73,7 @@ import Threading
     }
 
     @Test func `members of a write that fails are gone, and can be made again`() throws {
+        struct Planned: Error {}
         let environment = try open()
         try Self.make(1...2, in: environment)
         for round in 0..<3 {

@@ -40,6 +40,8 @@ final class TestWatch: Sendable {
         let places: Int
         /// The most that the test used, if tests run one by one.
         let use: ResourceUse
+        /// How many more descriptors were open when it ended than when it began, if tests run one by one.
+        let leftDescriptors: Int
 
         var seconds: Int { looks / TestWatch.looksPerSecond }
         var target: Substring { name.prefix { $0 != "/" } }
@@ -81,12 +83,14 @@ final class TestWatch: Sendable {
     }
 
     func end(_ run: Run) {
+        let now = Budget.isOneByOne ? ResourceUse.ofThisProcess() : ResourceUse()
         state.withLock { state in
             guard let ended = state.running.removeValue(forKey: run.number) else { return }
             state.done.append(
                 Done(
                     name: ended.name, jobs: ended.work.count, looks: ended.looks,
-                    places: ended.places, use: ended.peak.since(ended.before)))
+                    places: ended.places, use: ended.peak.since(ended.before),
+                    leftDescriptors: now.descriptors - ended.before.descriptors))
         }
     }
 
@@ -173,6 +177,12 @@ final class TestWatch: Sendable {
     /// Ends the process if a test that ran alone used more than its share.
     private func reportShares(_ done: [Done]) {
         guard Budget.isOneByOne else { return }
+        print("The tests that left most descriptors open:")
+        for test in done.filter({ $0.leftDescriptors > 0 })
+            .sorted(by: { $0.leftDescriptors > $1.leftDescriptors }).prefix(40)
+        {
+            print("  \(test.leftDescriptors) descriptors: \(test.name)")
+        }
         let greedy = done.filter {
             !$0.use.isWithin(.share(places: $0.places, of: Budget.placesMax))
         }
