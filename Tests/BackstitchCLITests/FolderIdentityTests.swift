@@ -66,7 +66,7 @@ enum FolderContent: String, CaseIterable {
         if files.fileExists(atPath: lock) { try files.removeItem(atPath: lock) }
     }
 
-    /// A store's file that has a hub's database too.
+    /// A store's file that has a hub's database too, as earlier versions of `hub` left one.
     private func makeBoth(in fixture: StoreFixture) throws {
         let entries = try Self.hubEntries(in: fixture.root + "/other")
         var options = EnvironmentOptions(databases: Self.storeNames + ["hub"])
@@ -232,5 +232,18 @@ enum FolderContent: String, CaseIterable {
         #expect(try store.info().operations == 40)
         store.close()
         #expect(try Runner.run("verify", fixture.path).code == 0)
+    }
+
+    @Test func `doctor checks a store and the hub in its file`() throws {
+        try FolderContent.both.make(in: fixture)
+        let text = try Runner.run("doctor", fixture.path)
+        #expect(text.code == 0, "\(text.output)\(text.complaint)")
+        #expect(text.output.contains("In order: 3 operations"))
+        #expect(text.output.contains("also holds a hub (0 records, 0 files)"))
+        let json = try Runner.run("doctor", fixture.path, "--json")
+        #expect(json.output.contains(#""hub":{"#) && json.output.contains(#""operations":3"#))
+        #expect(try Runner.run("verify", fixture.path).code == 0)
+        let hub = try Runner.run("hub", "doctor", "--data", fixture.path)
+        #expect(hub.code == 2 && hub.complaint.contains("backstitch doctor"))
     }
 }

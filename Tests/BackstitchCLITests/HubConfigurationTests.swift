@@ -5,7 +5,6 @@ import Foundation
 import LMDB
 import TestBudget
 import Testing
-import Threading
 
 @testable import BackstitchCLI
 

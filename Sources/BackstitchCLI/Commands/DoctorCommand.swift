@@ -28,7 +28,8 @@ struct DoctorCommand: Command {
             The files that records hold are compared with their hashes. A repair moves those that differ
             to STORE/blobs/corrupt, and an engine downloads them again when they are opened.
 
-            The folder of a hub is checked too: all pages, rows and files. It can't be repaired.
+            The folder of a hub is checked too: all pages, rows and files. It can't be repaired. A folder
+            that holds a store and a hub is checked for both.
 
             Exit codes: 0 nothing is wrong, or it is repaired; 1 something is wrong; 2 the store could
             not be checked or repaired.
@@ -37,7 +38,7 @@ struct DoctorCommand: Command {
               store       the path as given
               healthy     whether nothing was wrong
               remedy      none, rebuild, salvage or backup
-              findings    what was wrong: part (file, log, tables, meta, journal, contents) and
+              findings    what was wrong: part (file, log, tables, meta, journal, contents, hub) and
                           message
               operations, rows  how many were checked
               uniqueViolations  the records that share a value of a unique attribute, a sentence for each value
@@ -48,6 +49,8 @@ struct DoctorCommand: Command {
               contents    the files that records hold: checked, corrupt and missing, by hash, and
                           orphans, which nothing names and collection removes; none if the store is
                           damaged
+              hub         of a hub in the same folder: healthy, rows, records, files; none if there is
+                          no hub, or if the store is damaged
               repaired    whether it was done
               keptAt      where the damaged files are
               stoppedWriter  the process that is stopped in a write, if there is one: others wait for it
@@ -73,19 +76,25 @@ struct DoctorCommand: Command {
             report = RepairReport(diagnosis: diagnosis, salvage: diagnosis.salvage, keptAt: nil)
         }
         let contents = try await Self.contents(report, path, arguments)
+        // A hub beside a damaged store can't be read, and a repair leaves it behind.
+        let holdsHub = Hub.isHub(at: path)
+        let hub =
+            try holdsHub && Self.isInOrder(report)
+            ? HubDiagnosis(at: path, besides: EnvironmentOptions(of: .init())) : nil
         progress.finish()
         if arguments.has(.json) {
-            console.output.line(try JSON.line(DoctorDocument(report, contents, path: path)))
+            console.output.line(try JSON.line(DoctorDocument(report, contents, hub, path: path)))
         } else {
             var lines = DoctorLines.lines(report, path: path)
             lines += DoctorLines.lines(contents, isRepaired: arguments.has(Self.repair))
+            if holdsHub { lines += DoctorLines.lines(hub) }
             for line in lines { console.output.line(line) }
         }
         let isWhole = report.diagnosis.isHealthy || report.keptAt != nil
         let isComplete =
             contents.map { arguments.has(Self.repair) ? $0.missing.isEmpty : $0.isConsistent }
             ?? true
-        return isWhole && isComplete ? .success : .negative
+        return isWhole && isComplete && hub?.isHealthy != false ? .success : .negative
     }
 
     /// Whether the store can be opened as it is now.

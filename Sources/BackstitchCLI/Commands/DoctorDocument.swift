@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchHub
 import BackstitchRepair
 import Foundation
 
@@ -16,6 +17,13 @@ struct DoctorDocument: Encodable {
         let orphans: Int
     }
 
+    struct HubPart: Encodable {
+        let healthy: Bool
+        let rows: Int
+        let records: Int
+        let files: Int
+    }
+
     let store: String
     let healthy: Bool
     let remedy: String
@@ -26,20 +34,30 @@ struct DoctorDocument: Encodable {
     let uniqueViolations: [String]
     let repair: SalvageReport?
     let contents: Contents?
+    let hub: HubPart?
     let repaired: Bool
     let keptAt: String?
     let stoppedWriter: Int32?
 
-    init(_ report: RepairReport, _ contents: StoreAssets.Verification?, path: String) {
+    init(
+        _ report: RepairReport, _ contents: StoreAssets.Verification?, _ hub: HubDiagnosis?,
+        path: String
+    ) {
         let diagnosis = report.diagnosis
         store = path
-        healthy = diagnosis.isHealthy && contents?.isConsistent != false
+        healthy =
+            diagnosis.isHealthy && contents?.isConsistent != false && hub?.isHealthy != false
         remedy = diagnosis.remedy.rawValue
         let messages = DoctorLines.messages(contents)
         findings =
             diagnosis.findings.map { Finding(part: $0.part.rawValue, message: $0.message) }
             + messages.map { Finding(part: "contents", message: $0) }
-        findingCount = diagnosis.findingCount + messages.count
+            + (hub?.findings ?? []).map { Finding(part: "hub", message: $0) }
+        findingCount = diagnosis.findingCount + messages.count + (hub?.findings.count ?? 0)
+        self.hub = hub.map {
+            HubPart(
+                healthy: $0.isHealthy, rows: $0.rows, records: $0.records, files: $0.files)
+        }
         self.contents = contents.map {
             Contents(
                 checked: $0.checked, corrupt: $0.corrupt, missing: $0.missing, orphans: $0.orphans)

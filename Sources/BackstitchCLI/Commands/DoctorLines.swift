@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchHub
 import BackstitchRepair
 import Terminal
 import Foundation
@@ -74,6 +75,25 @@ enum DoctorLines {
                     : "A repair moves what differs away, so that it is downloaded again.")
         }
         return lines
+    }
+
+    /// What is found of a hub in the folder of a store; nil if the store has to be repaired first.
+    static func lines(_ hub: HubDiagnosis?) -> [String] {
+        guard let hub else {
+            return [
+                "The folder also holds a hub, which can be checked only beside an intact store. A "
+                    + "repair keeps it with the damaged files."
+            ]
+        }
+        let counts = "\(hub.records.counted("record")), \(hub.files.counted("file"))"
+        guard !hub.isHealthy else {
+            return [
+                "The folder also holds a hub (\(counts)), and nothing is wrong with it. A hub needs a "
+                    + "folder of its own."
+            ]
+        }
+        return ["The folder also holds a hub that is damaged (\(counts)):"]
+            + hub.findings.map { "  " + $0.printable }
     }
 
     private static func lines(_ salvage: SalvageReport) -> [String] {

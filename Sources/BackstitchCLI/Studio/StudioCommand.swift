@@ -53,6 +53,7 @@ struct StudioCommand: Command {
         let path = arguments.operands[0]
         let allowsWrites = arguments.has(Self.writes)
         let place = try Self.place(arguments)
+        // Where both are, an earlier version put the hub into the store's file.
         let isHub = Hub.isHub(at: path) && !EnvironmentFiles(at: path).holdsStore
         let source: any StudioSource
         let close: @Sendable () -> Void

@@ -1,6 +1,7 @@
 public import BackstitchHubCore
 import CMalloc
 import Glibc
+package import LMDB
 
 extension Hub {
     /// Opens the hub in a folder, which is made if it does not exist.
@@ -49,6 +50,18 @@ extension Hub {
         defer { storage.close() }
         let files = try store.files(over: .existing(in: directory))
         return try HubDiagnosis(of: storage, files, checkingPages: storage.checkPages)
+    }
+}
+
+extension HubDiagnosis {
+    /// Looks at a hub in the data file of something else, such as a store, and changes nothing.
+    ///
+    /// - Parameter options: How that is opened.
+    package init(at directory: String, besides options: EnvironmentOptions) throws {
+        let storage = try LMDBHubStorage.existing(at: directory, besides: options)
+        defer { storage.close() }
+        try self.init(
+            of: storage, FolderFiles.existing(in: directory), checkingPages: storage.checkPages)
     }
 }
 

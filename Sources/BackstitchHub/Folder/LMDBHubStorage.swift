@@ -61,7 +61,8 @@ package final class LMDBHubStorage: SnapshotStorage {
             throw HubError(
                 .invalid,
                 "The data.mdb in '\(directory)' holds a hub and other data, such as a store. Nothing was "
-                    + "changed. A hub needs a folder of its own: give another one.")
+                    + "changed. A hub needs a folder of its own: give another one. 'backstitch doctor "
+                    + "\(directory)' checks both.")
         }
     }
 
@@ -71,6 +72,18 @@ package final class LMDBHubStorage: SnapshotStorage {
             throw HubError(.notFound, "There is no hub in '\(directory)'. Check the folder.")
         }
         return try LMDBHubStorage(at: directory)
+    }
+
+    /// Opens the storage that is in the data file of something else, to be read.
+    ///
+    /// - Parameter options: How that is opened.
+    static func existing(
+        at directory: String, besides options: EnvironmentOptions
+    ) throws -> LMDBHubStorage {
+        var options = options
+        options.isReadOnly = true
+        options.databases.append(databaseName)
+        return try LMDBHubStorage(Environment.open(at: directory, options: options))
     }
 
     /// Throws if a folder can't be opened because of what it holds. Nothing of the folder is changed.
