@@ -42,7 +42,7 @@ import threading
 import time
 import urllib.parse
 
-import scale
+import running
 
 BOUNDS = {"healthMilliseconds": 250, "saveMilliseconds": 1_000, "rssAnonMB": 512, "stopSeconds": 25}
 PATIENCE = 15
@@ -415,24 +415,6 @@ def slow_syncs(folder):
     return dict(os.environ, LD_PRELOAD=library, SLOW_SYNC_MILLISECONDS=str(SYNC_MILLISECONDS))
 
 
-PASSWORD = "nobody guesses this one"
-
-
-def open_sign_in(program, place, users, folder, page):
-    """Gives the API token a page where people sign in, and users a password."""
-    def command(*words):
-        done = subprocess.run([program, "hub", *words, *place], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(words[:2])}: {done.stdout}{done.stderr}")
-        return done.stdout
-    token = json.loads(command("tokens", "list", "--json"))["tokens"][0]["id"]
-    command("tokens", "change", "--id", token, *page)
-    with open(folder + "/password", "w") as file:
-        file.write(PASSWORD)
-    for user in users:
-        command("users", "password", "--user", user["name"], "--password-file", folder + "/password")
-
-
 def sign_in(client, document, name, password):
     """Sends the form of the sign-in page; status and headers."""
     page = "/signin/" + hashlib.sha256(document["apiToken"].encode()).hexdigest()
@@ -607,42 +589,10 @@ def measure_crowd(document, arguments):
     return result
 
 
-class Place:
-    """Where a hub keeps its data: a folder, or a database of a server of its own, and a folder for files."""
-
-    def __init__(self, program, isDatabase):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.folder = self.temporary.name
-        self.words = ["--data", self.folder + "/hub"]
-        self.database = scale.Database() if isDatabase else None
-        if self.database:
-            os.mkdir(self.folder + "/hub", 0o700)
-            self.words += ["--storage", self.database.address]
-            subprocess.run([program, "hub", "migrate", *self.words], check=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.database:
-            self.database.stop()
-        self.temporary.cleanup()
-
-
 def run_crowd(arguments):
-    with Place(arguments.backstitch, arguments.postgresql) as place:
-        hub = subprocess.Popen(
-            [arguments.backstitch, "hub", *place.words, "--listen", "127.0.0.1:0", "--dev", "--user", "u0", "--user", "u1"],
-            stdout=subprocess.PIPE, env=slow_syncs(place.folder),
-        )
-        try:
-            document = json.loads(hub.stdout.readline())
-            page = ["--origin", "http://localhost:1"]
-            open_sign_in(arguments.backstitch, place.words, document["users"][:1], place.folder, page)
-            return measure_crowd(document, arguments)
-        finally:
-            hub.kill()
-            hub.wait()
+    page = ["--origin", "http://localhost:1"]
+    with running.hub(arguments, ["u0", "u1"], page, passwords=1, environment=slow_syncs) as (_, document):
+        return measure_crowd(document, arguments)
 
 
 def main():

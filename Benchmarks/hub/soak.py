@@ -23,13 +23,13 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import threading
 import time
 import urllib.parse
 
 import attack
+import running
 
 SAMPLE_SECONDS = 10
 SLOPE_KIB, RATIO, MORE_KIB, MORE_DESCRIPTORS = 64, 1.05, 1_024, 10
@@ -204,7 +204,7 @@ class User:
 
 def sign_in(client, document, name):
     """As attack.sign_in, with the headers of the reply."""
-    status, body = attack.sign_in(client, document, name, attack.PASSWORD)
+    status, body = attack.sign_in(client, document, name, running.PASSWORD)
     return status, body, client.headers
 
 
@@ -272,18 +272,9 @@ def main():
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--json", action="store_true", help="no line for each minute")
     arguments = parser.parse_args()
-    names = [word for number in range(arguments.users) for word in ("--user", f"u{number}")]
-    with attack.Place(arguments.backstitch, arguments.postgresql) as place:
-        hub = subprocess.Popen(
-            [arguments.backstitch, "hub", *place.words, "--listen", "127.0.0.1:0", "--dev", *names], stdout=subprocess.PIPE)
-        try:
-            document = json.loads(hub.stdout.readline())
-            page = ["--callback", "http://127.0.0.1:1/signed-in"]
-            attack.open_sign_in(arguments.backstitch, place.words, document["users"], place.folder, page)
-            result = run(hub, document, arguments)
-        finally:
-            hub.kill()
-            hub.wait()
+    names = [f"u{number}" for number in range(arguments.users)]
+    with running.hub(arguments, names, ["--callback", "http://127.0.0.1:1/signed-in"]) as (hub, document):
+        result = run(hub, document, arguments)
     if arguments.json:
         print(json.dumps(result))
     else:

@@ -28,16 +28,33 @@ import Testing
             sourceLocation: location)
     }
 
+    /// Two devices with the notes `a` and `b`, and the service as it is then.
+    private func pair() async throws -> (
+        phone: Device, laptop: Device, older: SimulatedCloud.Snapshot
+    ) {
+        let phone = try await Device.withNotes(cloud)
+        let laptop = try Device(cloud, "laptop")
+        try await laptop.sync()
+        return (phone, laptop, cloud.snapshot())
+    }
+
+    /// A device that deleted note `a` and made it again, and the service as it is between the two.
+    private func remade() async throws -> (phone: Device, older: SimulatedCloud.Snapshot) {
+        let phone = try await Device.withNotes(cloud)
+        try await phone.delete(Note.ID("a"))
+        try await phone.sync()
+        let older = cloud.snapshot()
+        try await phone.note("a", "again")
+        return (phone, older)
+    }
+
     /// - Parameters:
     ///   - rounds: How often the device synchronises before; after the first time it has pushed and not
     ///     pulled.
     ///   - others: How many records another client writes after.
     @Test(arguments: [1, 2], [0, 1, 30])
     func `what a device had acknowledged is sent again`(rounds: Int, others: Int) async throws {
-        let phone = try await Device.withNotes(cloud)
-        let laptop = try Device(cloud, "laptop")
-        try await laptop.sync()
-        let older = cloud.snapshot()
+        let (phone, laptop, older) = try await pair()
         try await phone.note("a", "two")
         try await phone.note("later", "one")
         for _ in 0..<rounds { try await phone.sync() }
@@ -55,10 +72,7 @@ import Testing
     }
 
     @Test func `what another device had heard of is sent again by it`() async throws {
-        let phone = try await Device.withNotes(cloud)
-        let laptop = try Device(cloud, "laptop")
-        try await laptop.sync()
-        let older = cloud.snapshot()
+        let (phone, laptop, older) = try await pair()
         try await phone.note("a", "two")
         try await phone.note("later", "one")
         try await phone.sync()
@@ -73,11 +87,7 @@ import Testing
     func `a deletion from before a record was made again does not end it`(
         isHeard: Bool
     ) async throws {
-        let phone = try await Device.withNotes(cloud)
-        try await phone.delete(Note.ID("a"))
-        try await phone.sync()
-        let older = cloud.snapshot()
-        try await phone.note("a", "again")
+        let (phone, older) = try await remade()
         try await phone.sync()
         var devices = [phone]
         if isHeard {
@@ -91,11 +101,7 @@ import Testing
     }
 
     @Test func `a deletion from before does not end what was edited since`() async throws {
-        let phone = try await Device.withNotes(cloud)
-        try await phone.delete(Note.ID("a"))
-        try await phone.sync()
-        let older = cloud.snapshot()
-        try await phone.note("a", "again")
+        let (phone, older) = try await remade()
         try await phone.sync()
         try await phone.note("a", "edited")
         cloud.rollBack(to: older)
@@ -103,10 +109,7 @@ import Testing
     }
 
     @Test func `a deletion that is lost is undone`() async throws {
-        let phone = try await Device.withNotes(cloud)
-        let laptop = try Device(cloud, "laptop")
-        try await laptop.sync()
-        let older = cloud.snapshot()
+        let (phone, laptop, older) = try await pair()
         try await phone.delete(Note.ID("b"))
         try await phone.sync()
         cloud.rollBack(to: older)
@@ -131,10 +134,7 @@ import Testing
     @Test func `a record that another device made again under the name is one for both`()
         async throws
     {
-        let phone = try await Device.withNotes(cloud)
-        let laptop = try Device(cloud, "laptop")
-        try await laptop.sync()
-        let older = cloud.snapshot()
+        let (phone, laptop, older) = try await pair()
         try await phone.note("x", "of the phone")
         try await phone.sync()
         cloud.rollBack(to: older)
@@ -173,11 +173,7 @@ import Testing
     }
 
     @Test func `a full fetch without a token deletes nothing that the service lost`() async throws {
-        let phone = try await Device.withNotes(cloud)
-        try await phone.delete(Note.ID("a"))
-        try await phone.sync()
-        let older = cloud.snapshot()
-        try await phone.note("a", "again")
+        let (phone, older) = try await remade()
         try await phone.note("later", "one")
         try await phone.sync()
         cloud.rollBack(to: older)

@@ -425,6 +425,21 @@ import XXHash
         #expect(try environment.entries().count == 18)
     }
 
+    // As on a disk that was away and came back.
+    @Test func `words that are older than the records don't count for who opens alone`() throws {
+        let original = try fixture.openJournaled(patient)
+        for number in 0..<5 { try original.save(["\(number)": "a"]) }
+        let older = try fixture.copyAsKilled(to: "older")
+        for number in 5..<9 { try original.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        let words = try Data(contentsOf: URL(filePath: older + "/journal"))[4_096..<8_192]
+        let file = try FileHandle(forUpdating: URL(filePath: path + "/journal"))
+        try file.seek(toOffset: 4_096)
+        try file.write(contentsOf: words)
+        try file.close()
+        #expect(try fixture.openJournaled(patient, at: path).entries().count == 9)
+    }
+
     @Test func `lone commits don't begin a journal`() throws {
         var limits = patient
         limits.commitsBefore = 2
