@@ -5,6 +5,7 @@ import Foundation
 import LMDB
 import TestBudget
 import Testing
+import Threading
 
 @testable import BackstitchCLI
 
