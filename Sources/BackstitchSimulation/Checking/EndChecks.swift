@@ -32,7 +32,7 @@ struct EndChecks {
                     "\(devices[index].name) has unsynced records", dirty.map(\.recordName))
             }
             let notes = try devices[index].store.read {
-                try NoteRules($0.reader, account).leftovers()
+                try NoteRules($0.reader, account).leftovers(mayGoBack: checks.mayGoBack)
             }
             guard notes.isEmpty else {
                 throw story.failure("\(devices[index].name) has settled and keeps notes", notes)
