@@ -67,7 +67,9 @@ struct NoteRules {
     ///   a missed version may be one that it does not have any more, and is looked up without end.
     func leftovers(mayGoBack: Bool) throws -> [String] {
         var names: [String] = []
-        for kind in [RecordNotes.seen, .undelivered, .sent] + (mayGoBack ? [] : [.missed]) {
+        var kinds: [RecordNotes] = [.seen, .undelivered, .sent]
+        if !mayGoBack { kinds.append(.missed) }
+        for kind in kinds {
             try reader.meta.visitNotes(kind) { name, _ in
                 names.append(kind.prefix + name.description)
                 return true
