@@ -18,16 +18,6 @@ extension LogWriter {
         if try noted(kind, record) != nil { try deleteMeta(kind.name(record)) }
     }
 
-    /// Takes the note of a create that was sent away, if the create waits no more: the service has the
-    /// record, or it was deleted.
-    func endSentCreate(
-        of key: RecordKey, _ headers: (before: RowHeader?, after: RowHeader?)
-    ) throws {
-        if headers.before?.isPendingCreate == true, headers.after?.isPendingCreate != true {
-            try forgetNote(.sent, key.name)
-        }
-    }
-
     /// Takes all notes of a kind away.
     package func forgetNotes(_ kind: RecordNotes) throws {
         for prefix in [kind.prefix, MetaChecksum.name(of: kind.prefix)] {
@@ -58,7 +48,6 @@ extension LogWriter {
     package func noteMissedVersion(
         of key: RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool = false
     ) throws {
-        let time = modifiedMilliseconds.bigEndianBytes
-        try note(.missed, key.name, time + (isDoubted ? [1] : []))
+        try note(.missed, key.name, modifiedMilliseconds.bigEndianBytes + (isDoubted ? [1] : []))
     }
 }
