@@ -21,6 +21,8 @@ final class ExchangeProgress {
     var lookedUp: Set<MissedRecord> = []
     /// When a record is to be looked up that the service could not deliver; nil if none is left.
     var dueMilliseconds: Int64?
+    /// The names of the records whose ends pushes of this round made or met: the next pull has them.
+    var ended: Set<RecordName> = []
     /// The names of the records that the service could not deliver or take by themselves.
     private var undelivered: Set<String> = []
     /// Where the run of the log begins that is folded.
@@ -45,6 +47,7 @@ final class ExchangeProgress {
     func beginAgain() {
         outbox = Outbox()
         wholes = []
+        ended = []
         dropPass()
         missed = []
         lookedUp = []

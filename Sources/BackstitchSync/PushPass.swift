@@ -172,6 +172,7 @@ struct PushPass {
         let inFlight = work.scope.inFlight
         inFlight.withLock { $0 = Set(modifications.map(\.recordName)) }
         defer { inFlight.withLock { $0 = [] } }
+        try await noteSent(places)
         let results = try await modify(modifications, atomic: atomic)
         for (modification, result) in zip(modifications, results) {
             if case .failed(let error) = result, error.code.retry == .later {
@@ -179,6 +180,30 @@ struct PushPass {
             }
         }
         return .pushed(results)
+    }
+
+    /// Notes the creates of a request before it is sent, so that the end of a record is told from that of an
+    /// earlier life though no answer comes. All of them take one commit, and those that are noted already
+    /// none.
+    private func noteSent(_ places: [Int]) async throws {
+        let ended = work.progress.ended
+        let creates = places.map { work.progress.pushed[$0] }.filter { change in
+            // The feed is still to tell the end of the life before.
+            if case .create = change.push { !ended.contains(change.key.name) } else { false }
+        }
+        let new = try work.store.read { transaction in
+            try creates.filter { try transaction.reader.meta.note(.sent, $0.key.name) == nil }
+        }
+        guard !new.isEmpty else { return }
+        try await work.session.write { log in
+            for change in new {
+                // It may have been deleted since, and a record that the service lost is sent again anyway.
+                guard let row = try log.row(change.entity, change.key),
+                    row.header.isPendingCreate, !row.flags.contains(.isForgotten)
+                else { continue }
+                try log.note(.sent, change.key.name)
+            }
+        }
     }
 
     /// Sends modifications, with the token of the zone's feed if there is one.
@@ -242,6 +267,7 @@ struct PushPass {
         }
         work.progress.noteWaiting([], records: again.withLock { $0 })
         work.progress.notePushed(steps.count { $0.isAcknowledgement })
+        work.progress.ended.formUnion(steps.filter(\.isEnd).map(\.change.key.name))
         work.progress.wholes.formUnion(results.editedSince)
         work.note(results)
     }
@@ -274,6 +300,11 @@ private struct PushStep: Sendable {
         case .acknowledge, .acknowledgePart: true
         case .merge, .mergeAbsent, .park: false
         }
+    }
+
+    /// Whether the service does not have the record any more.
+    var isEnd: Bool {
+        if case .mergeAbsent = kind { true } else { isAcknowledgement && change.push == .delete }
     }
 
     /// The name of the record that the service now has and had not before.
@@ -309,6 +340,7 @@ private struct PushStep: Sendable {
                 try merger.mergeDoubtedEnd(of: change.key, recordType: change.entityName),
                 name, change.entityName)
         case .park(let error):
+            try merger.log.forgetNote(.sent, change.key.name)
             let isParked = try merger.log.marks.park(
                 change.entity, change.key, through: change.through, reason: error.description)
             if isParked {

@@ -99,6 +99,21 @@ import Testing
         }
     }
 
+    @Test func `the end of a record whose create was sent is a conflict without a base`() throws {
+        for policy in ConflictPolicy.allCases where policy.innermost != .resolver {
+            var local = try #require(Case.Local.create.state)
+            let merge = Self.merge(policy)
+            #expect(merge.plan(local: local, server: .absent) == MergePlan(remote: .nothing))
+            local.isSent = true
+            let plan = merge.plan(local: local, server: .absent)
+            #expect(plan.remote == .adopt(version: nil, fields: nil, through: 0))
+            #expect(plan.conflict?.local == local.fields)
+            #expect(plan.conflict?.base == nil && plan.conflict?.server == nil)
+            local.fields = nil
+            #expect(merge.plan(local: local, server: .absent) == MergePlan(remote: .nothing))
+        }
+    }
+
     @Test func `our own write with a foreign edit on top of it is taken over whole`() throws {
         for policy in ConflictPolicy.allCases {
             let local = try #require(Case.Local.updateOne.state)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.budgeted) struct RecordNotesTests {
     private static let kinds = [
-        RecordNotes.seen, .missed, .unheard, .incomplete, .undelivered, .duplicate,
+        RecordNotes.seen, .missed, .unheard, .sent, .incomplete, .undelivered, .duplicate,
     ]
 
     /// The names of entries of `meta` that begin with what notes begin with, checksums included.
@@ -31,7 +31,7 @@ import Testing
             }
         }
         // A full fetch marks thousands: marks have no checksum.
-        #expect(try store.read { try Self.names($0.reader) }.count == 22)
+        #expect(try store.read { try Self.names($0.reader) }.count == 26)
         try await store.withLogWriter { log in
             #expect(try log.noted(.missed, RecordName("a")) == [1])
             for kind in Self.kinds {

@@ -239,6 +239,27 @@ import Testing
         try await wiser.expectEqualToFresh(cloud)
     }
 
+    @Test func `a new record that met another one is not looked up once both are gone`()
+        async throws
+    {
+        let phone = try Device(cloud) {
+            $0.conflictPolicy = .resolver
+            $0.conflictResolver = { _ in .park(reason: "later") }
+        }
+        try await phone.sync()
+        try await phone.note("a", "mine")
+        try cloud.write(
+            "a", type: "Note", fields: ["title": .string("theirs")], in: scenarioZone)
+        #expect(try await phone.sync().parkedRecords == 1)
+        try cloud.remove("a", in: scenarioZone)
+        try await phone.sync()
+        #expect(try await phone.engine.discardParked(phone.engine.parked()) == 1)
+        try await phone.sync()
+        #expect(try phone.titles() == [:])
+        #expect(try phone.store.read { try !$0.reader.meta.hasNotes(.missed) })
+        try await phone.expectEqualToFresh(cloud)
+    }
+
     @Test func `a record parked in a conflict with a restored version is pushed after a retry`()
         async throws
     {

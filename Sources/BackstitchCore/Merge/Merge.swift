@@ -27,14 +27,17 @@ package struct LocalState: Equatable, Sendable {
     package var unsynced: [OperationStep]
     /// What the service has in fields of the base that stay as they are on this device alone.
     package var kept: Fields
+    /// Whether the service may have had a record whose create it never acknowledged.
+    package var isSent: Bool
     /// The record's name, which the name of a copy follows from.
     package var name: RecordName
 
     package init(
         fields: Fields?, version: ServerVersion?, unsynced: [OperationStep],
-        kept: Fields = Fields(), name: RecordName = .text("record")
+        kept: Fields = Fields(), isSent: Bool = false, name: RecordName = .text("record")
     ) {
         self.name = name
+        self.isSent = isSent
         self.kept = kept
         self.fields = fields
         self.version = version
@@ -260,8 +263,12 @@ package struct Merge: Sendable {
             return MergePlan(remote: .adopt(version: nil, fields: nil, through: 0))
         }
         let states = Self.states(of: local)
-        // A record that began here can't have ended there: the news is of an earlier life.
-        guard let base = states.first?.fields else { return MergePlan(remote: .nothing) }
+        guard let base = states.first?.fields else {
+            // A record that began here and was not sent can't have ended there: the news is of an earlier
+            // life.
+            guard local.isSent, local.fields != nil else { return MergePlan(remote: .nothing) }
+            return resolve(ConflictSides(version: nil, base: nil, server: nil, local))
+        }
         if let match = states.lastIndex(where: { $0.fields == nil }) {
             // Deleted on both sides, or our own delete came through; what followed stays.
             return MergePlan(

@@ -13,6 +13,8 @@ package struct RecordNotes: Hashable, Sendable {
     package static let missed = RecordNotes(prefix: "missed.")
     /// The note that the record was deleted here and the service never heard of it.
     package static let unheard = RecordNotes(prefix: "unheard.")
+    /// The note that a request with the record's create was sent, and that nobody knows whether it arrived.
+    package static let sent = RecordNotes(prefix: "sent.")
     /// The note that the record could not be stored whole.
     package static let incomplete = RecordNotes(prefix: "incomplete.")
     /// The note that the service has the record and could not deliver it.

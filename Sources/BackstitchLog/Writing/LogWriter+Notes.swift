@@ -48,7 +48,6 @@ extension LogWriter {
     package func noteMissedVersion(
         of key: RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool = false
     ) throws {
-        let time = modifiedMilliseconds.bigEndianBytes
-        try note(.missed, key.name, time + (isDoubted ? [1] : []))
+        try note(.missed, key.name, modifiedMilliseconds.bigEndianBytes + (isDoubted ? [1] : []))
     }
 }

@@ -83,6 +83,16 @@ package struct SyncMarks {
         ) { _ in }
     }
 
+    /// Takes the note of a create that was sent away, if the create waits no more: the service has the
+    /// record, or it was deleted.
+    func endSentCreate(
+        of key: RecordKey, _ headers: (before: RowHeader?, after: RowHeader?)
+    ) throws {
+        if headers.before?.isPendingCreate == true, headers.after?.isPendingCreate != true {
+            try log.forgetNote(.sent, key.name)
+        }
+    }
+
     /// Forgets that a record was evicted.
     ///
     /// - Returns: Whether it was.

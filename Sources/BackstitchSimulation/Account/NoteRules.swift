@@ -10,6 +10,7 @@ import BackstitchSync
 /// | `seen` | a full fetch is under way |
 /// | `missed` | the service has another version than is known here, so that no push went well since |
 /// | `unheard` | the service does not have the record, as far as is known |
+/// | `sent` | the record waits to be created |
 /// | `incomplete`, `undelivered`, `duplicate` | is the service's alone; they can be read |
 struct NoteRules {
     private let reader: TableReader
@@ -46,16 +47,29 @@ struct NoteRules {
             let row = try reader.row(entity, RecordKey(name))
             return row?.hasChangeTag == true ? "is of a record that the service has" : nil
         }
+        try check(.sent) { name, value in
+            if !value.isEmpty { return "can't be read" }
+            let isWaiting = reader.catalog.tables.contains { table in
+                let entry = entries[RecordPlace(entity: table.number, key: RecordKey(name))]
+                return entry.map { $0.isDirty && $0.changeTag.isEmpty && $0.fields != nil } ?? false
+            }
+            return isWaiting ? nil : "is of a record that does not wait to be created"
+        }
         try check(.incomplete) { _, value in value.count > 6 ? nil : "can't be read" }
         try check(.undelivered) { _, value in value.count == 10 ? nil : "can't be read" }
         return problems
     }
 
-    /// The notes that are left though a device has nothing more to exchange, in words. Not those about a
-    /// missed version: such a note can stay after the edits of its record were given up.
-    func leftovers() throws -> [String] {
+    /// The notes that are left though a device has nothing more to exchange, in words.
+    ///
+    /// No record waits then, so that each missed version was looked up, or its end came with the feed.
+    /// - Parameter mayGoBack: Whether the service was put back to an older state, or answers from old ones: then
+    ///   a missed version may be one that it does not have any more, and is looked up without end.
+    func leftovers(mayGoBack: Bool) throws -> [String] {
         var names: [String] = []
-        for kind in [RecordNotes.seen, .undelivered] {
+        var kinds: [RecordNotes] = [.seen, .undelivered, .sent]
+        if !mayGoBack { kinds.append(.missed) }
+        for kind in kinds {
             try reader.meta.visitNotes(kind) { name, _ in
                 names.append(kind.prefix + name.description)
                 return true

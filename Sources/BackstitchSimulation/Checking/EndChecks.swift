@@ -31,8 +31,9 @@ struct EndChecks {
                 throw story.failure(
                     "\(devices[index].name) has unsynced records", dirty.map(\.recordName))
             }
+            let mayGoBack = checks.mayGoBack
             let notes = try devices[index].store.read {
-                try NoteRules($0.reader, account).leftovers()
+                try NoteRules($0.reader, account).leftovers(mayGoBack: mayGoBack)
             }
             guard notes.isEmpty else {
                 throw story.failure("\(devices[index].name) has settled and keeps notes", notes)

@@ -99,14 +99,17 @@ struct StoreChecks {
             || service.wasRolledBack && setting.faults.contains(.errorUnknownItem)
     }
 
+    /// Whether the service was put back to an older state, or answers from old ones.
+    var mayGoBack: Bool {
+        service.wasRestored || service.wasRolledBack || setting.faults.contains(.staleRead)
+    }
+
     /// The account of a log.
     func account(
         of store: Store, after earlier: LogAccount? = nil,
         _ expectation: LogAccount.Expectation = LogAccount.Expectation()
     ) throws -> LogAccount {
-        let cloud = service.cloud
-        let mayGoBack =
-            service.wasRestored || service.wasRolledBack || setting.faults.contains(.staleRead)
+        let (cloud, mayGoBack) = (service.cloud, self.mayGoBack)
         return try store.read { transaction in
             try LogAccount(
                 transaction.reader, after: earlier, mayGoBack: mayGoBack, expectation: expectation

@@ -70,8 +70,12 @@ extension RecordMerger {
     }
 
     /// Merges the end of a record that the feed told.
+    ///
+    /// The feed was read up to its end before a create is sent. So an end that comes after it may be that of
+    /// the record which the create made, and the policy decides, as about edits of a record that ended.
     package func mergeEnd(of key: RecordKey, recordType: String?) throws -> MergeResult {
-        let result = try mergeAbsent(key, recordType: recordType)
+        let isSent = try log.noted(.sent, key.name) != nil
+        let result = try mergeAbsent(key, recordType: recordType, isSent: isSent)
         try MissedVersions.forget(ended: key, in: log)
         return result
     }

@@ -99,26 +99,30 @@ package struct RecordMerger {
     ///
     /// They end a record of which a version is known. One of which the service lost all that was known is made
     /// there again: the news may be of a life from before the one that was acknowledged here.
-    /// - Parameter recordType: The type that the record had, if the service tells.
+    /// - Parameters:
+    ///   - recordType: The type that the record had, if the service tells.
+    ///   - isSent: Whether the service may have had a record whose create was not acknowledged.
     package func mergeAbsent(
-        _ key: RecordKey, recordType: String?
+        _ key: RecordKey, recordType: String?, isSent: Bool = false
     ) throws -> MergeResult {
         var result = MergeResult.unchanged
         try log.forgetNote(.incomplete, key.name)
         for table in catalog.tables where recordType == nil || table.name == recordType {
             if let row = try log.row(table.number, key), !row.flags.contains(.isForgotten) {
-                result = try mergeAbsent(table, key)
+                result = try mergeAbsent(table, key, isSent: isSent)
             }
         }
         return result
     }
 
-    func mergeAbsent(_ table: EntityTable, _ key: RecordKey) throws -> MergeResult {
+    func mergeAbsent(
+        _ table: EntityTable, _ key: RecordKey, isSent: Bool = false
+    ) throws -> MergeResult {
         guard let row = try log.row(table.number, key) else { return .unchanged }
         if try log.marks.endEviction(of: key) { return .applied }
         // What stays on this device is no record of the service.
         guard row.hasChangeTag || row.isDirty else { return .unchanged }
-        return try merge(.absent, key, table, row)
+        return try merge(.absent, key, table, row, isSent: isSent)
     }
 
     // MARK: Deciding
@@ -136,7 +140,7 @@ package struct RecordMerger {
 
     func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
-        isAuthoritative: Bool = false
+        isAuthoritative: Bool = false, isSent: Bool = false
     ) throws -> MergeResult {
         if case .present(let version, let fields, _) = server, !prefersLocal,
             try DuplicateMerger(self).stayed(for: row) != nil
@@ -171,7 +175,7 @@ package struct RecordMerger {
             unsynced: unsynced.map { $0.without(masked.ids) },
             kept: unsynced.isEmpty || !row.hasChangeTag
                 ? Fields() : try history.keptFields.without(masked.ids),
-            name: key.name)
+            isSent: isSent, name: key.name)
         let place = ConflictKey(
             entity: table.number, record: key, changeTag: server.changeTag,
             localSequence: row.lastSequence)

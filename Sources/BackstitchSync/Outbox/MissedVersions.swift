@@ -63,11 +63,14 @@ package struct MissedVersions {
     /// Takes away the note of a record whose end the feed has told: what came after that end the feed
     /// tells as well, and a replica that lags behind could only answer with what was before.
     ///
-    /// While a record is parked its note tells what to do once its edits are given up.
+    /// While a record is parked its note tells what to do once its edits are given up: then it does not exist
+    /// on the service.
     static func forget(ended key: RecordKey, in log: LogWriter) throws {
         guard let value = try log.noted(.missed, key.name) else { return }
         if try isDoubted(value) || !isDirty(key, log.reader) {
             try log.forgetNote(.missed, key.name)
+        } else if !value.isEmpty {
+            try log.note(.missed, key.name)
         }
     }
 

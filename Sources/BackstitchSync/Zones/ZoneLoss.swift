@@ -14,6 +14,7 @@ package struct ZoneLoss {
     ///
     /// - Parameter keepsUnsynced: Whether records with edits keep what is known of them.
     package func forgetService(keepsUnsynced: Bool = false) throws {
+        if !keepsUnsynced { try log.forgetNotes(.sent) }
         for table in catalog.tables {
             var keys: [RecordKey] = []
             try unsafe reader.visitStoredRows(of: table.number) { bytes, row in

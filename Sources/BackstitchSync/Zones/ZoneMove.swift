@@ -42,6 +42,7 @@ package struct ZoneMove {
             try log.marks.release(table.number, record.record.key)
         }
         try FullFetch(log).forgetFetched()
+        try log.forgetNotes(.sent)
         try log.marks.setOutboxFloor(0)
         for name in try ZoneStates(reader).names() { try log.deleteMeta(MetaName.zone(name)) }
         var state = ZoneState()

@@ -268,8 +268,9 @@ actor ModelWorld {
                     ? .deletedHere : conflict.server == nil ? .deletedThere : .edited
             })
         let lost = ledger.lost(present: records, journals: journals)
-        // A record of which nobody heard that it was created comes back if it was deleted meanwhile: a
-        // service that keeps no count of lives can't be asked whether it was.
+        // A record of which nobody heard that it was created comes back if it was deleted between the pull
+        // and the push of a round, or if only a list of all records lacks it: a service that keeps no
+        // count of lives can't be asked whether it had the record. An end by the feed is in a journal.
         let unheard = members.reduce(into: Set()) { $0.formUnion($1.connection.unheardCreates) }
         let returned = ledger.returned(
             present: records.filter { !unheard.contains($0.key) }, journals: journals)
