@@ -160,6 +160,7 @@ struct SharedThreadTests {
             let reply = await hub.send(request)
             #expect(reply.status == 200)
             #expect(reply.meter.fileWaits >= 2 && reply.meter.fileBytes >= 20)
+            #expect(reply.meter.keysWritten >= 3)
             tried.insert(request.callName)
         }
         for password in [Self.password, "wrong-horse"] {
@@ -168,6 +169,7 @@ struct SharedThreadTests {
             #expect(reply.status == (password == Self.password ? 200 : 401))
             // What a user's own query costs is some hundreds.
             #expect(reply.meter.passwords == 1 && reply.meter.cost > 50_000)
+            #expect((reply.meter.keysWritten > 0) == (password == Self.password))
             tried.insert(request.callName)
         }
         // A file comes from the folder without a thread; from a bucket each piece counts.
