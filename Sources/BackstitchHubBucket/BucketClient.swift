@@ -44,9 +44,11 @@ final class BucketClient: Sendable {
     }
 
     /// The size of an object in bytes; nil if it is not there.
-    func byteCount(_ key: String) throws -> Int? {
+    ///
+    /// - Parameter start: When the call began that asks; now unless given.
+    func byteCount(_ key: String, since start: Int64? = nil) throws -> Int? {
         do {
-            let reply = try send("head", "HEAD", key)
+            let reply = try send("head", "HEAD", key, since: start)
             guard let count = reply.headers["content-length"].flatMap({ Int($0) }) else {
                 throw BucketFailure(damaged: bucket, "a reply lacks the length of an object")
             }
@@ -82,23 +84,29 @@ final class BucketClient: Sendable {
 
     /// Makes an object of a file. It is in the bucket when this returns.
     ///
+    /// All its requests have the time of one together, which begins again after each part that went well.
+    ///
     /// - Parameter sha256: The digest of the file in hexadecimal digits.
     func put(_ key: String, path: String, byteCount: Int, sha256: String) throws {
+        var start = clock.steadyMilliseconds()
         if byteCount <= bucket.partBytes {
             let body = CurlConnections.Body.file(
                 path: path, offset: 0, byteCount: byteCount, sha256: sha256)
-            _ = try send("put", "PUT", key, body: body, isTransfer: true)
+            _ = try send("put", "PUT", key, body: body, isTransfer: true, since: start)
         } else {
-            try putInParts(key, path: path, byteCount: byteCount)
+            try putInParts(key, path: path, byteCount: byteCount, since: &start)
         }
         // The service's word for it, beside the answer to what was sent.
-        guard try self.byteCount(key) == byteCount else {
+        guard try self.byteCount(key, since: start) == byteCount else {
             throw BucketFailure(damaged: bucket, "an object is not as long as what was sent")
         }
     }
 
-    private func putInParts(_ key: String, path: String, byteCount: Int) throws {
-        let started = try send("multipart", "POST", key, query: [("uploads", "")])
+    /// - Parameter start: When the time began that requests have; it is set when a part went well.
+    private func putInParts(
+        _ key: String, path: String, byteCount: Int, since start: inout Int64
+    ) throws {
+        let started = try send("multipart", "POST", key, query: [("uploads", "")], since: start)
         guard let upload = XMLText(started.body).first("UploadId"), !upload.isEmpty else {
             throw BucketFailure(damaged: bucket, "a reply lacks the name of an upload")
         }
@@ -114,7 +122,9 @@ final class BucketClient: Sendable {
                     body: .file(
                         path: path, offset: offset, byteCount: count,
                         sha256: FileDigest.sha256(path, offset: offset, byteCount: count)),
-                    isTransfer: true, isRight: { $0.status == 200 && $0.headers["etag"] != nil })
+                    isTransfer: true, since: start,
+                    isRight: { $0.status == 200 && $0.headers["etag"] != nil })
+                start = clock.steadyMilliseconds()
                 parts.append((number, reply.headers["etag"] ?? ""))
                 offset += count
             }
@@ -129,14 +139,17 @@ final class BucketClient: Sendable {
                 // A service may begin with 200 and fail after it: the document tells.
                 _ = try send(
                     "complete", "POST", key, query: query, body: .bytes(Array(document.utf8)),
-                    isTransfer: true, isRight: { XMLText($0.body).first("ETag") != nil })
+                    isTransfer: true, since: start,
+                    isRight: { XMLText($0.body).first("ETag") != nil })
             } catch let failure as BucketFailure where failure.kind == .missing {
                 // An attempt whose answer was lost went well; the size tells.
-                guard try self.byteCount(key) == byteCount else { throw failure }
+                guard try self.byteCount(key, since: start) == byteCount else { throw failure }
             }
         } catch {
             // What is left of it goes with its row, if the bucket is away now.
-            _ = try? send("abort", "DELETE", key, query: [("uploadId", upload)])
+            if mayTry(since: start) {
+                _ = try? send("abort", "DELETE", key, query: [("uploadId", upload)], since: start)
+            }
             throw error
         }
     }
@@ -167,12 +180,14 @@ final class BucketClient: Sendable {
     /// - Parameters:
     ///   - operation: The hub's word for it, in its metrics.
     ///   - key: The name of the object; empty for the bucket.
+    ///   - start: When the time began for which new attempts begin; now unless given. The first one is made
+    ///     at any time.
     ///   - isRight: Whether a reply is what was asked for; by default each with a status of success.
     private func send(
         _ operation: String, _ method: String, _ key: String = "",
         query: [(String, String)] = [], headers: [(String, String)] = [],
         body: CurlConnections.Body = .none,
-        replyBytesMax: Int? = nil, isTransfer: Bool = false,
+        replyBytesMax: Int? = nil, isTransfer: Bool = false, since start: Int64? = nil,
         isRight: (CurlConnections.Reply) -> Bool = { (200...299).contains($0.status) }
     ) throws -> CurlConnections.Reply {
         let path = "/\(bucket.name)" + (key.isEmpty ? "" : "/\(key)")
@@ -186,7 +201,7 @@ final class BucketClient: Sendable {
         case .bytes(let bytes): payload = Digest.sha256(bytes).hexadecimal
         case .file(_, _, _, let sha256): payload = sha256
         }
-        let start = clock.steadyMilliseconds()
+        let start = start ?? clock.steadyMilliseconds()
         var attempt = 0
         while true {
             attempt += 1
@@ -227,10 +242,14 @@ final class BucketClient: Sendable {
             }
             metrics.count(operation, failure.kind.rawValue)
             guard failure.isWorthRetrying, attempt < bucket.patience.attempts,
-                clock.steadyMilliseconds() - start < bucket.patience.attemptsMilliseconds,
-                wait(after: attempt, failure)
+                mayTry(since: start), wait(after: attempt, failure)
             else { throw failure }
         }
+    }
+
+    /// Whether a new attempt may begin of what began at a time.
+    private func mayTry(since start: Int64) -> Bool {
+        clock.steadyMilliseconds() - start < bucket.patience.attemptsMilliseconds
     }
 
     /// Waits before the next attempt.

@@ -78,13 +78,25 @@ extension HubAccounts {
         _ name: String, container: String, environment: String, emailAddress: String? = nil,
         lifetimeMilliseconds: Int64? = nil
     ) async throws -> SignedInUser {
+        try await signIn(
+            name, Realm(container, environment: environment), emailAddress: emailAddress,
+            lifetimeMilliseconds: lifetimeMilliseconds, RequestWork())
+    }
+
+    /// As ``signIn(_:container:environment:emailAddress:lifetimeMilliseconds:)``, for a request.
+    ///
+    /// - Throws: ``WorkGivenUp`` if the work had to end before it wrote.
+    func signIn(
+        _ name: String, _ realm: Realm, emailAddress: String? = nil,
+        lifetimeMilliseconds: Int64? = nil, _ work: RequestWork
+    ) async throws -> SignedInUser {
         try Self.checkName(name)
         let session = NewSession(configuration, lifetimeMilliseconds: lifetimeMilliseconds)
         let new = UserRow(userRecordName: newUserRecordName(), name: name, firstName: name)
         let limits = configuration.limits
         let sweep = sweeper.sweep(of: .global)
         let userRecordName = try await change(
-            name, Realm(container, environment: environment), new: new,
+            name, realm, new: new, work,
             expecting: { ExpirySweep.expected(in: .global) }
         ) { user, realm, transaction in
             user.emailAddress = emailAddress ?? user.emailAddress
@@ -147,10 +159,11 @@ extension HubAccounts {
     ///   - queries: What the closure reads.
     private func change<R: Sendable>(
         _ name: String, _ realm: Realm, new: UserRow? = nil,
+        _ work: RequestWork = RequestWork(),
         expecting queries: @escaping @Sendable () -> [KeyQuery] = { [] },
         _ body: @escaping @Sendable (inout UserRow, UInt32, any HubWriting) throws -> R
     ) async throws -> R {
-        try await write(expecting: { [.key(realm.key)] + queries() }) { transaction in
+        try await write(work, expecting: { [.key(realm.key)] + queries() }) { transaction in
             let number = try transaction.realm(realm).number
             let old = try transaction.user(named: name, realm)
             var user = try old ?? new ?? transaction.knownUser(named: name, realm)

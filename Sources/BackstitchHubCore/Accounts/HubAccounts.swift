@@ -35,12 +35,13 @@ public struct HubAccounts: Sendable {
 
     /// Writes to what the hub shares, with what it reads told before.
     func write<R: Sendable>(
+        _ work: RequestWork = RequestWork(),
         expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
         // Also if nobody knows whether it was done.
         defer { authentications.forgetAll() }
-        return try await storage.write(to: [.global], expecting: queries, body)
+        return try await storage.write(work, to: [.global], expecting: queries, body)
     }
 
     // MARK: Containers

@@ -173,6 +173,7 @@ public final class Hub: Sendable {
     package func tick() {
         let now = configuration.steadyNow
         threads.refuseLate()
+        parsing.refuseLate()
         storage.refuseLate()
         couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
         readiness.tick(now: now)

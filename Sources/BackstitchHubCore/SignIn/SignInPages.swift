@@ -141,8 +141,7 @@ struct SignInPages: Sendable {
                 try $0.user(named: person, realm)
             }
             guard known?.isErased != true else { throw Refusal.failed }
-            return try await accounts.signIn(
-                person, container: realm.container, environment: realm.environment)
+            return try await accounts.signIn(person, realm, work)
         }
         let (now, address) = (configuration.steadyNow, request.remoteAddress)
         guard
@@ -196,7 +195,7 @@ struct SignInPages: Sendable {
         isCompared = true
         guard isRight, let user else { return nil }
         signIns.forgetTries(forUser: counted)
-        return try await session(of: user.userRecordName, realm) { transaction in
+        return try await session(of: user.userRecordName, realm, work) { transaction in
             // The password may have been changed meanwhile.
             let key = PasswordRow.key(realm: realm, user.userRecordName)
             return try transaction.row(key) == row
@@ -214,7 +213,7 @@ struct SignInPages: Sendable {
         }
         let now = configuration.now
         guard let row, row.realm == realm, row.expires > now else { return nil }
-        return try await session(of: row.userRecordName, realm, expecting: [.key(key)]) {
+        return try await session(of: row.userRecordName, realm, work, expecting: [.key(key)]) {
             transaction in
             // Whoever comes second with the code finds none.
             guard try transaction.row(key) == row else { return false }
@@ -227,13 +226,14 @@ struct SignInPages: Sendable {
     ///
     /// - Parameter check: What has to hold in the transaction that begins it.
     private func session(
-        of userRecordName: String, _ realm: UInt32, expecting queries: [KeyQuery] = [],
+        of userRecordName: String, _ realm: UInt32, _ work: RequestWork,
+        expecting queries: [KeyQuery] = [],
         _ check: @escaping @Sendable (any HubWriting) throws -> Bool
     ) async throws -> HubAccounts.SignedInUser? {
         let (session, limits) = (NewSession(configuration), configuration.limits)
         let (sweep, key) = (sweeper.sweep(of: .global), UserRow.key(realm: realm, userRecordName))
         return try await storage.write(
-            to: [.global],
+            work, to: [.global],
             expecting: { [.key(key)] + queries + ExpirySweep.expected(in: .global) }
         ) { transaction in
             guard let user: UserRow = try transaction.row(key), !user.isErased,

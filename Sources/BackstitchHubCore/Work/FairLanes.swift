@@ -10,6 +10,8 @@ struct FairLanes<Job> {
     private(set) var scans = FairQueue<Job>()
     /// Those of which jobs wait.
     private var clients: [String: Client] = [:]
+    /// Whether a stranger's page had the last turn that a user's scan could have had.
+    private var hadStranger = false
     private var userSizes = WaitingSizes()
     private var strangerSizes = WaitingSizes()
 
@@ -30,12 +32,30 @@ struct FairLanes<Job> {
         recount(name, isAnonymous)
     }
 
-    /// As ``FairQueue/next()``.
-    mutating func next(in lane: WorkPool.Lane) -> (client: String, job: Job)? {
+    /// Takes the job whose turn it is: a page, or a scan if no page waits.
+    ///
+    /// Scans of clients that are signed in have every second of the turns that come to strangers' pages.
+    ///
+    /// - Parameter takesScans: Whether a scan may be taken.
+    /// - Complexity: O(log *n*) in the clients that wait.
+    mutating func next(
+        takesScans: Bool
+    ) -> (lane: WorkPool.Lane, client: String, job: Job)? {
+        let isContested = takesScans && scans.hasUsers && pages.isTurnOfStranger
+        let isOfUser = isContested && hadStranger
+        if isContested { hadStranger.toggle() }
+        let lane: WorkPool.Lane = isOfUser || takesScans && pages.isEmpty ? .scan : .page
+        return next(in: lane, ofUser: isOfUser).map { (lane, $0.client, $0.job) }
+    }
+
+    /// As ``FairQueue/next(ofUser:)``.
+    mutating func next(
+        in lane: WorkPool.Lane, ofUser: Bool = false
+    ) -> (client: String, job: Job)? {
         let next =
             switch lane {
-            case .page: pages.next()
-            case .scan: scans.next()
+            case .page: pages.next(ofUser: ofUser)
+            case .scan: scans.next(ofUser: ofUser)
             }
         if let next { recount(next.client) }
         return next

@@ -43,6 +43,15 @@ package struct FairQueue<Job> {
 
     var isEmpty: Bool { count == 0 }
 
+    /// Whether a client that is signed in waits.
+    var hasUsers: Bool { users.count > 0 }
+
+    /// Whether the next turn is of a client without a session.
+    var isTurnOfStranger: Bool {
+        guard let stranger = strangers.first else { return false }
+        return users.first.map { !hadStranger && stranger.isBefore($0) } ?? true
+    }
+
     /// How many clients are known.
     var clientCount: Int { clients.count }
 
@@ -64,11 +73,12 @@ package struct FairQueue<Job> {
 
     /// Takes the job whose turn it is. Call ``charge(_:to:)`` when its cost is known.
     ///
+    /// - Parameter ofUser: Whether clients without a session are passed over.
     /// - Complexity: O(log *n*) in the clients that wait.
-    package mutating func next() -> (client: String, job: Job)? {
-        guard let entry = takeTurn(), var client = clients.removeValue(forKey: entry.name) else {
-            return nil
-        }
+    package mutating func next(ofUser: Bool = false) -> (client: String, job: Job)? {
+        guard let entry = takeTurn(ofUser: ofUser),
+            var client = clients.removeValue(forKey: entry.name)
+        else { return nil }
         time = max(time, entry.start)
         let job = client.jobs[client.first]
         client.first += 1
@@ -161,15 +171,9 @@ package struct FairQueue<Job> {
     }
 
     /// The client whose turn it is.
-    private mutating func takeTurn() -> TurnHeap.Entry? {
-        if let stranger = strangers.first,
-            users.first.map({ !hadStranger && stranger.isBefore($0) }) ?? true
-        {
-            hadStranger = true
-            return strangers.pop()
-        }
-        hadStranger = false
-        return users.pop()
+    private mutating func takeTurn(ofUser: Bool) -> TurnHeap.Entry? {
+        hadStranger = !ofUser && isTurnOfStranger
+        return hadStranger ? strangers.pop() : users.pop()
     }
 }
 

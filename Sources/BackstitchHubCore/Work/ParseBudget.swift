@@ -11,6 +11,7 @@ package final class ParseBudget: Sendable {
 
     private struct Waiter {
         var bytes: Int
+        var work: RequestWork
         var continuation: CheckedContinuation<Bool, Never>
     }
 
@@ -49,14 +50,14 @@ package final class ParseBudget: Sendable {
 
     /// Runs a closure while a body of so many bytes is worked at.
     ///
-    /// - Throws: ``WorkGivenUp`` where the hub ends; or what the closure throws.
+    /// - Throws: ``WorkGivenUp`` where the hub ends, or the work had to while it waited; or what the closure throws.
     func with<R>(
         bytes: Int, _ work: RequestWork, _ body: () async throws -> R
     ) async throws -> R {
         guard bytes > Self.freeBytes else { return try await body() }
         let bytes = min(bytes, bytesMax)
         let isAdmitted = await withCheckedContinuation { continuation in
-            let waiter = Waiter(bytes: bytes, continuation: continuation)
+            let waiter = Waiter(bytes: bytes, work: work, continuation: continuation)
             let admitted = state.withLock { state -> [Waiter]? in
                 guard !state.isRefusing else { return nil }
                 state.waiting.add(waiter, of: work.client, isAnonymous: work.isAnonymous)
@@ -76,6 +77,20 @@ package final class ParseBudget: Sendable {
             state.free += bytes
             return state.admit()
         }
+        for waiter in admitted { waiter.continuation.resume(returning: true) }
+    }
+
+    /// Refuses those whose work has to end, whether or not there gets room for them. Call it now and then.
+    func refuseLate() {
+        let (late, admitted) = state.withLock { state in
+            var late = state.waiting.removeAll { $0.work.hasToEnd }
+            if let next = state.next, next.work.hasToEnd {
+                late.append(next)
+                state.next = nil
+            }
+            return (late, state.admit())
+        }
+        for waiter in late { waiter.continuation.resume(returning: false) }
         for waiter in admitted { waiter.continuation.resume(returning: true) }
     }
 

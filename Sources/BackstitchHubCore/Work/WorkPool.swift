@@ -203,12 +203,9 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         monitor.leave()
     }
 
-    private func next() -> (Lane, String, Job)? {
-        if let (client, job) = state.waiting.next(in: .page) { return (.page, client, job) }
-        guard state.scanning < scansMax, let (client, job) = state.waiting.next(in: .scan) else {
-            return nil
-        }
-        state.scanning += 1
-        return (.scan, client, job)
+    private func next() -> (lane: Lane, client: String, job: Job)? {
+        let next = state.waiting.next(takesScans: state.scanning < scansMax)
+        if next?.lane == .scan { state.scanning += 1 }
+        return next
     }
 }

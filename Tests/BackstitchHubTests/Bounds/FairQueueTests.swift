@@ -202,6 +202,37 @@ struct FairQueueTests {
         #expect(lanes.count == 0)
     }
 
+    @Test func `a user's scan has every second turn of strangers' pages`() {
+        var lanes = FairLanes<String>()
+        for number in 0..<3 {
+            lanes.add("user's scan", to: .scan, of: "user")
+            lanes.add("scan", to: .scan, of: "first \(number)", isAnonymous: true)
+        }
+        func next(takesScans: Bool = true) -> String? {
+            guard let (lane, client, job) = lanes.next(takesScans: takesScans) else { return nil }
+            lanes.charge(1, to: client, in: lane)
+            return job
+        }
+        var jobs: [String?] = []
+        // Each is another one, which has had nothing.
+        for number in 0..<6 {
+            for _ in 0..<2 {
+                lanes.add("page", to: .page, of: "stranger \(number)", isAnonymous: true)
+            }
+            jobs.append(next())
+        }
+        #expect(
+            jobs == ["page", "user's scan", "page", "user's scan", "page", "user's scan"])
+        // Users' pages come before all scans, and nothing comes before pages where scans have no place.
+        lanes.add("user's scan", to: .scan, of: "user")
+        lanes.add("user's page", to: .page, of: "other")
+        while let job = next(takesScans: false) { jobs.append(job) }
+        #expect(jobs.dropFirst(6).count { $0 == "page" } == 9 && jobs.contains("user's page"))
+        jobs = []
+        while let job = next() { jobs.append(job) }
+        #expect(jobs.count == 4 && jobs.prefix(2).contains("user's scan"))
+    }
+
     @Test func `what is taken away does not come any more`() {
         var queue = FairQueue<Int>()
         for number in 0..<10 { queue.add(number, of: "\(number % 3)") }

@@ -82,8 +82,9 @@ extension Hub {
     /// How many jobs of clients ran on shared threads without a cost.
     var uncountedCount: Int {
         let readers = (storage as? any SnapshotStorage)?.readers
-        return [threads.pages, threads.passwords, threads.disk, readers].reduce(0) {
-            $0 + ($1?.uncountedCount ?? 0)
-        }
+        let pools = [
+            threads.pages, threads.passwords, threads.disk, readers, assets.objects?.pool,
+        ]
+        return pools.reduce(0) { $0 + ($1?.uncountedCount ?? 0) }
     }
 }

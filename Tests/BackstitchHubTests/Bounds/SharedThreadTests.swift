@@ -37,6 +37,55 @@ struct SharedThreadTests {
         func end() { isOver.withLock { $0 = true } }
     }
 
+    /// A write that ends when the test lets go. Others of its partition wait for their turn meanwhile.
+    private final class HeldWrite: Sendable {
+        private let isOver = Locked(false)
+
+        init(_ storage: any HubStorage, to partition: Partition) async throws {
+            let hasBegun = Locked(false)
+            Task { [isOver] in
+                try? await storage.write(to: [partition]) { _ in
+                    hasBegun.withLock { $0 = true }
+                    blockUntil { isOver.withLock { $0 } }
+                }
+            }
+            try await eventually { hasBegun.withLock { $0 } }
+        }
+
+        deinit { end() }
+
+        func end() { isOver.withLock { $0 = true } }
+    }
+
+    /// A request with a clock of its own, so that nothing else is late when it is.
+    private final class LateRequest: Sendable {
+        private let hub: Hub
+        private let time = Locked<Int64>(0)
+        private let answer = Locked<HubResponse?>(nil)
+
+        init(_ request: HubRequest, to hub: Hub) {
+            self.hub = hub
+            let work = RequestWork(client: "late") { [time] in time.withLock { $0 } }
+            Task { [answer] in
+                let response = await hub.respond(to: request, work)
+                answer.withLock { $0 = response }
+            }
+        }
+
+        /// Expects that the request is refused by the clock, as others are.
+        func expectRefusal() async throws {
+            let milliseconds = Int64(hub.configuration.limits.requestMilliseconds)
+            try await eventually {
+                time.withLock { $0 += milliseconds }
+                hub.tick()
+                return answer.withLock { $0 != nil }
+            }
+            let response = try #require(answer.withLock { $0 })
+            #expect(response.status == 503)
+            #expect(response.headers.contains { $0.isNamed("Retry-After") && $0.value == "5" })
+        }
+    }
+
     /// A hub with a sign-in page, where Ada has a password.
     private static func hub(
         _ limits: HubLimits = HubLimits(), _ engine: StorageEngine = .chosen
@@ -92,6 +141,13 @@ struct SharedThreadTests {
         ]
     }
 
+    /// The body of a call that creates a record with a text of so many bytes.
+    private static func creation(bytes: Int) -> String {
+        let text = MeteredHub.text("s", String(repeating: "x", count: bytes))
+        return #"{"zoneID":{"zoneName":"z"},"operations":[{"operationType":"create","record":"#
+            + MeteredHub.record("r", text) + "}]}"
+    }
+
     // MARK: Costs
 
     @Test(arguments: StorageEngine.served)
@@ -104,6 +160,7 @@ struct SharedThreadTests {
             let reply = await hub.send(request)
             #expect(reply.status == 200)
             #expect(reply.meter.fileWaits >= 2 && reply.meter.fileBytes >= 20)
+            #expect(reply.meter.keysWritten >= 3)
             tried.insert(request.callName)
         }
         for password in [Self.password, "wrong-horse"] {
@@ -112,6 +169,7 @@ struct SharedThreadTests {
             #expect(reply.status == (password == Self.password ? 200 : 401))
             // What a user's own query costs is some hundreds.
             #expect(reply.meter.passwords == 1 && reply.meter.cost > 50_000)
+            #expect((reply.meter.keysWritten > 0) == (password == Self.password))
             tried.insert(request.callName)
         }
         // A file comes from the folder without a thread; from a bucket each piece counts.
@@ -121,11 +179,7 @@ struct SharedThreadTests {
 
     @Test func `a large body costs what it takes to read it`() async throws {
         let hub = try await Self.hub()
-        let text = MeteredHub.text("s", String(repeating: "x", count: 100_000))
-        let body =
-            #"{"zoneID":{"zoneName":"z"},"operations":[{"operationType":"create","record":"#
-            + MeteredHub.record("r", text) + "}]}"
-        let reply = await hub.send(.modifyRecords, body)
+        let reply = await hub.send(.modifyRecords, Self.creation(bytes: 100_000))
         #expect(reply.status == 200 && reply.meter.bytesRead >= 100_000)
     }
 
@@ -259,5 +313,89 @@ struct SharedThreadTests {
             hold.end()
             for try await status in group { #expect(status == 200) }
         }
+    }
+
+    // MARK: Writes
+
+    @Test(arguments: StorageEngine.served)
+    func `an upload whose turn to write does not come is refused by a clock`(
+        engine: StorageEngine
+    ) async throws {
+        let fixture = try await Self.hub(HubLimits(), engine).fixture
+        let hub = fixture.hub
+        let uploads = try await Self.uploads(fixture)
+        let target = try #require(RequestTarget(uploads[0].target))
+        let partition = try #require(AssetCalls.uploadKey(of: target)?.partition)
+        let held = try await HeldWrite(hub.storage, to: partition)
+        for upload in uploads { try await LateRequest(upload, to: hub).expectRefusal() }
+        held.end()
+        for upload in uploads { #expect(await hub.respond(to: upload).status == 200) }
+    }
+
+    @Test(arguments: StorageEngine.served)
+    func `the second write of an upload is refused by a clock too`(engine: StorageEngine)
+        async throws
+    {
+        let fixture = try await Self.hub(HubLimits(), engine).fixture
+        let hub = fixture.hub
+        var upload = HubRequest(method: "POST", target: try await Self.uploadPath(fixture, "a"))
+        let target = try #require(RequestTarget(upload.target))
+        let partition = try #require(AssetCalls.uploadKey(of: target)?.partition)
+        // It came as a file, as from a server, and so needs no thread before its first write.
+        let bytes = Array("0123456789".utf8)
+        let path = hub.assets.incomingPath([UInt8](repeating: 1, count: 16))
+        try hub.assets.write(bytes, to: path)
+        upload.body = .file(path: path, byteCount: bytes.count, sha256: Digest.sha256(bytes))
+        let hold = try await Hold(hub.threads.disk, threads: hub.configuration.limits.uploadThreads)
+        let late = LateRequest(upload, to: hub)
+        try await eventually { hub.threads.disk.waitingCount == 1 }
+        let held = try await HeldWrite(hub.storage, to: partition)
+        hold.end()
+        try await late.expectRefusal()
+        held.end()
+    }
+
+    @Test(arguments: StorageEngine.served)
+    func `a sign-in whose turn to write does not come is refused by a clock`(
+        engine: StorageEngine
+    ) async throws {
+        let fixture = try await Self.hub(HubLimits(), engine).fixture
+        let hub = fixture.hub
+        let held = try await HeldWrite(hub.storage, to: .global)
+        try await LateRequest(Self.form(fixture, "Ada"), to: hub).expectRefusal()
+        // As for somebody whom a proxy signed in.
+        let (work, isRefused) = (RequestWork(client: "late"), Locked(false))
+        let realm = HubAccounts.Realm(HubFixture.container, environment: "development")
+        let person = Task {
+            do {
+                _ = try await hub.accounts.signIn("Ada", realm, work)
+            } catch is WorkGivenUp {
+                isRefused.withLock { $0 = true }
+            }
+        }
+        work.giveUp()
+        try await eventually {
+            hub.tick()
+            return isRefused.withLock { $0 }
+        }
+        try await person.value
+        held.end()
+        #expect(await hub.respond(to: Self.form(fixture, "Ada")).status == 200)
+    }
+
+    @Test func `a large body that finds no room is refused by a clock`() async throws {
+        var limits = HubLimits()
+        limits.parsedBytes = 40_000
+        let fixture = try await Self.hub(limits).fixture
+        let hub = fixture.hub
+        let request = HubRequest(
+            method: "POST", target: fixture.target(.modifyRecords, as: fixture.ada),
+            body: Array(Self.creation(bytes: 40_000).utf8))
+        try await hub.parsing.with(bytes: limits.parsedBytes, RequestWork()) {
+            // One is the next that gets room, and one waits behind it.
+            let late = (0..<2).map { _ in LateRequest(request, to: hub) }
+            for request in late { try await request.expectRefusal() }
+        }
+        #expect(await hub.respond(to: request).status == 200)
     }
 }

@@ -133,6 +133,26 @@ struct WorkPoolTests {
         storage.close()
     }
 
+    @Test func `a user's scan does not wait for all pages of strangers`() async throws {
+        let (pool, isFree) = (WorkPool(HubLimits(), threads: 1), Locked(false))
+        let order = Locked<[String]>([])
+        func submit(_ lane: WorkPool.Lane, _ client: String, isAnonymous: Bool) {
+            pool.submit(lane, RequestWork(client: client, isAnonymous: isAnonymous)) {
+                blockUntil { isFree.withLock { $0 } }
+                order.withLock { $0.append(client) }
+                return {}
+            } refuse: {
+            }
+        }
+        submit(.page, "first", isAnonymous: false)
+        for number in 0..<10 { submit(.page, "stranger \(number)", isAnonymous: true) }
+        submit(.scan, "user", isAnonymous: false)
+        isFree.withLock { $0 = true }
+        try await eventually { order.withLock { $0.count } == 12 }
+        pool.stop()
+        #expect(order.withLock { Array($0.prefix(3)) } == ["first", "stranger 0", "user"])
+    }
+
     @Test func `strangers leave places where to wait to who is signed in`() {
         let (pool, refusals) = (WorkPool(HubLimits(), threads: 0, waiting: 8), Locked(0))
         func submit(_ client: String, isAnonymous: Bool) {

@@ -26,6 +26,19 @@ import WireCrypto
         return BucketClient(bucket, clock: .system)
     }
 
+    /// A client for which time passes with each look at the clock.
+    private func client(secondsPerLook seconds: Int64) throws -> BucketClient {
+        let time = Locked<Int64>(0)
+        var clock = HubClock.system
+        clock.steadyMilliseconds = {
+            time.withLock { time in
+                time += seconds * 1_000
+                return time
+            }
+        }
+        return BucketClient(try server.bucket("files"), clock: clock)
+    }
+
     private static func content(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
     }
@@ -146,18 +159,31 @@ import WireCrypto
     }
 
     @Test func `after three quarters of a minute no attempt begins`() throws {
-        let looks = Locked<Int64>(0)
-        var clock = HubClock.system
-        clock.steadyMilliseconds = {
-            looks.withLock { looks in
-                looks += 1
-                return looks * 45_000
-            }
-        }
-        let client = BucketClient(try server.bucket("files"), clock: clock)
+        let client = try client(secondsPerLook: 45)
         for _ in 0..<4 { server.fail("head", .status(503, code: "SlowDown")) }
         #expect(failure { _ = try client.byteCount("a") }?.kind == .busy)
         #expect(server.count("head") == 1)
+    }
+
+    @Test func `an object is looked for within the time in which it was put`() throws {
+        let client = try client(secondsPerLook: 15)
+        for _ in 0..<2 { server.fail("put", .status(503, code: "SlowDown")) }
+        for _ in 0..<4 { server.fail("head", .status(503, code: "SlowDown")) }
+        #expect(failure { try put([1], as: "a", by: client) }?.kind == .busy)
+        #expect(server.count("put") == 3 && server.count("head") == 1)
+    }
+
+    @Test func `the time begins again after each part, and not to give the others up`() throws {
+        let client = try client(secondsPerLook: 15)
+        server.fail("part", .status(503, code: "SlowDown"))
+        server.fail("part", .pass)
+        for _ in 0..<4 { server.fail("part", .status(503, code: "SlowDown")) }
+        #expect(failure { try put(Self.content(150_000), as: "a", by: client) }?.kind == .busy)
+        #expect(server.count("part") == 5 && server.count("abort") == 0)
+        // That is done with the row of the object.
+        #expect(server.uploadCount == 1)
+        try self.client().remove("a")
+        #expect(server.uploadCount == 0)
     }
 
     @Test func `what does not pass is told at once`() throws {

@@ -66,6 +66,7 @@ import WireCrypto
         #expect(part.status == 206 && part.body == .bytes(Array("te".utf8)))
         #expect(part.headers.contains { $0.value == "bytes 3-4/7" })
         #expect(await fixture.get(path, range: "bytes=7-").status == 416)
+        #expect(fixture.hub.assets.objects?.pool.uncountedCount == 0)
 
         fixture.advance(milliseconds: Self.day)
         try await fixture.write()

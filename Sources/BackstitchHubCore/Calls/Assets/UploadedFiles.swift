@@ -99,7 +99,8 @@ extension AssetCalls {
         let upload: HubKey?
     }
 
-    /// Keeps a file that came to an address, and answers with its receipt.
+    /// Keeps a file that came to an address, and answers with its receipt. It writes twice, and each write
+    /// waits for its turn as long as those of other requests.
     ///
     /// - Parameter keepsAddress: Whether the address goes on to tell that the file came.
     func keep(
@@ -129,6 +130,7 @@ extension AssetCalls {
         // First, so that the file stays for now, and goes if nothing else comes to be noted; and so
         // that nobody else's comes to the same address.
         let (limits, uploads) = (configuration.limits, uploads)
+        work.limit(milliseconds: limits.requestMilliseconds)
         let isTaken = try await storage.write(
             work, to: [partition],
             expecting: {
@@ -155,7 +157,8 @@ extension AssetCalls {
             work.countFile(bytes: byteCount)
             try assets.keep(arrived.path, as: file)
         }
-        let othersUntil = configuration.now + configuration.limits.unusedAssetMilliseconds
+        let othersUntil = configuration.now + limits.unusedAssetMilliseconds
+        work.limit(milliseconds: limits.requestMilliseconds)
         try await storage.write(
             work, to: [partition],
             expecting: {
