@@ -23,7 +23,8 @@ public struct HubLimits: Hashable, Sendable {
     public var addressMilliseconds: Int64 = 15 * 60 * 1_000
     /// How far the date of a signed request may be from the hub's clock, in milliseconds.
     public var signatureMilliseconds: Int64 = 10 * 60 * 1_000
-    /// How long a tombstone is kept, in milliseconds; devices that were away for longer fetch all.
+    /// How long a tombstone, or the row of a deleted zone, is kept, in milliseconds; devices that were away for
+    /// longer fetch all.
     public var tombstoneMilliseconds: Int64 = 180 * 24 * 3_600 * 1_000
     /// How long a file is kept after the last record, receipt and address of it ended, in
     /// milliseconds.

@@ -18,12 +18,7 @@ extension Hub {
         in store: HubFileStore? = nil,
         configuration: HubConfiguration = HubConfiguration()
     ) async throws {
-        guard !HubFolder(folder).hasData else {
-            throw HubError(
-                .invalid,
-                "The folder '\(folder)' has a data.mdb with the records of a hub or a store. Give "
-                    + "another one for the files of the hubs that share a database.")
-        }
+        try PostgreSQLAddress.refuseData(in: folder)
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700])
@@ -70,6 +65,20 @@ extension PostgreSQLAddress {
         try PostgreSQLHubStorage.migrate(self, clock: .system)
     }
 
-    /// Whether a database has the tables of a hub that this version serves.
-    public func isHub() throws -> Bool { try PostgreSQLHubStorage.isThere(in: self) }
+    /// Checks that a hub can be opened over the database, with its files in a folder. Nothing is changed.
+    ///
+    /// - Throws: The failure that opening it would have, whose message says what to do.
+    package func check(files folder: String) throws {
+        try Self.refuseData(in: folder)
+        try PostgreSQLHubStorage.check(self)
+    }
+
+    fileprivate static func refuseData(in folder: String) throws(HubError) {
+        guard !HubFolder(folder).hasData else {
+            throw HubError(
+                .invalid,
+                "The folder '\(folder)' has a data.mdb with the records of a hub or a store. Give "
+                    + "another one for the files of the hubs that share a database.")
+        }
+    }
 }

@@ -3,9 +3,11 @@ import BackstitchHubCore
 import ChildProcess
 import Foundation
 import LMDB
+import PostgreSQLCluster
 import TestBudget
 import Testing
 import Threading
+import Waiting
 
 @testable import BackstitchCLI
 
@@ -290,6 +292,39 @@ import Threading
             #expect(good.code == 0, "\(good.complaint)")
         }
         #expect(!FileManager.default.fileExists(atPath: fixture.root + "/log"))
+    }
+
+    @Test(.enabled(if: PostgreSQLCluster.isInstalled))
+    func `the check refuses a database and its folder that a start would refuse`() async throws {
+        let cluster = try PostgreSQLCluster()
+        defer { cluster.stop() }
+        let folder = fixture.root + "/files"
+        let text = """
+            [server]
+            listen = 127.0.0.1:0
+            [storage]
+            storage = \(cluster.address)
+            data = \(folder)
+
+            """
+        func expectRefusal(_ words: String) throws {
+            let checked = try check(text)
+            #expect(checked.code == 2 && checked.complaint.contains(words), "\(checked)")
+            let started = try Runner.run("hub", "serve", "--config", fixture.root + "/check.conf")
+            #expect(started.code == 2 && started.complaint.contains(words), "\(started)")
+        }
+        #expect(try check(text).complaint.contains("hub migrate --storage"))
+        #expect(!FileManager.default.fileExists(atPath: folder))
+        try expectRefusal("has no hub")
+        #expect(try Runner.run("hub", "migrate", "--storage", cluster.address).code == 0)
+        let good = try check(text)
+        #expect(good.code == 0 && good.output.contains("holds a hub."), "\(good)")
+        _ = try cluster.ask("ALTER SYSTEM SET fsync = off")
+        _ = try cluster.ask("SELECT pg_reload_conf()")
+        try await eventually(pausing: .milliseconds(50)) { try cluster.ask("SHOW fsync") == "off" }
+        try expectRefusal("fsync off")
+        #expect(try Runner.run("hub", "token", "--data", folder).code == 0)
+        try expectRefusal("has a data.mdb")
     }
 
     @Test func `an address with a path, and a header that anybody may send, are refused`() throws {

@@ -226,10 +226,10 @@ struct HubService {
         try settings.fileStore()?.check()
         try LogFile.check(settings.accessLog, of: HubCommand.accessLog)
         try LogFile.check(settings.auditLog, of: HubCommand.auditLog)
-        if database == nil, let data = settings.data { try HubFolder(data).check() }
-        let holdsHub =
-            try database.map { try $0.isHub() }
-            ?? settings.data.map { Hub.isHub(at: $0) } ?? false
+        if let data = settings.data {
+            if let database { try database.check(files: data) } else { try HubFolder(data).check() }
+        }
+        let holdsHub = database != nil || settings.data.map { Hub.isHub(at: $0) } ?? false
         if arguments.has(.json) {
             console.output.line(
                 try JSON.line(
@@ -244,9 +244,7 @@ struct HubService {
             console.output.line("Metrics would be at \(url).")
         }
         if let database {
-            console.output.line(
-                "The database \(database.name) "
-                    + (holdsHub ? "holds a hub." : "holds no hub; run 'backstitch hub migrate'."))
+            console.output.line("The database \(database.name) holds a hub.")
         } else if let data = settings.data {
             console.output.line(
                 "'\(data.printable)' "

@@ -98,8 +98,11 @@ extension HubWriting {
     ) throws -> ZoneRow {
         database.lastZone += 1
         var zone = ZoneRow(number: database.lastZone, zoneName: zoneName)
-        let known: ZoneRow? = try row(ZoneRow.key(access.partition, zoneName))
-        zone.databaseSequence = known?.databaseSequence ?? 0
+        let key = ZoneRow.key(access.partition, zoneName)
+        if let known: ZoneRow = try row(key) {
+            zone.databaseSequence = known.databaseSequence
+            try forgetExpiry(of: key, at: known.expires)
+        }
         try noteChange(of: &zone, in: &database, access, now: now, limits)
         return zone
     }
@@ -121,8 +124,8 @@ extension HubWriting {
         try put(ZoneRow.key(access.partition, zone.zoneName), zone)
     }
 
-    /// Deletes a zone. Its records go bit by bit, with later writes; its subscriptions are the caller's
-    /// to delete, see ``deleteSubscriptions(toZones:of:)``.
+    /// Deletes a zone. Its records go bit by bit, with later writes, and its row once tombstones of this time
+    /// go; its subscriptions are the caller's to delete, see ``deleteSubscriptions(toZones:of:)``.
     func deleteZone(
         _ zone: ZoneRow, _ access: DatabaseAccess, now: Int64, _ limits: HubLimits
     ) throws {
@@ -130,12 +133,13 @@ extension HubWriting {
         database.bytes -= zone.bytes
         zone.bytes = 0
         zone.isDeleted = true
+        zone.expires = now + limits.tombstoneMilliseconds
+        try noteExpiry(of: ZoneRow.key(access.partition, zone.zoneName), at: zone.expires)
         try noteChange(of: &zone, in: &database, access, now: now, limits)
         try put(zone.place(in: access.partition).key(.endedZone), [])
     }
 
-    /// Removes what is left of the zone that was deleted first, so that another one has room. Tokens of the
-    /// list of changed zones from before that are refused from then on.
+    /// Forgets the zone that was deleted first, so that another one has room.
     ///
     /// - Parameters:
     ///   - position: Where to look on in that list; moves on to the zone that was found. Nothing before it
@@ -150,19 +154,31 @@ extension HubWriting {
         let feed = HubKey(access.partition, .databaseFeed)
         let (start, countMax) = (feed.adding(position + 1), limits.zonesPerDatabase + 1)
         expect { [.first(countMax, of: feed, from: start)] }
-        var ended: (row: HubKey, position: UInt64)?
-        try unsafe scan(feed, from: start) { key, value in
+        var ended: ZoneRow?
+        try unsafe scan(feed, from: start) { _, value in
             let row = ZoneRow.key(access.partition, unsafe String(decoding: value, as: UTF8.self))
             guard let zone: ZoneRow = try self.row(row), zone.isDeleted else { return true }
-            ended = unsafe (row, key.number(behind: feed))
+            ended = zone
             return false
         }
-        position = ended?.position ?? database.sequence
-        guard let (row, end) = ended else { return false }
-        database.floor = max(database.floor, end)
-        try delete(feed.adding(end))
-        try delete(row)
+        position = ended?.databaseSequence ?? database.sequence
+        guard let ended else { return false }
+        try forget(ended, in: &database, access.partition)
         return true
+    }
+
+    /// Removes what is left of a deleted zone. Tokens of the list of changed zones from before its end are
+    /// refused from then on.
+    ///
+    /// - Parameter database: Gets the new floor, and is the caller's to write.
+    func forget(
+        _ zone: ZoneRow, in database: inout DatabaseRow, _ partition: Partition
+    ) throws {
+        let key = ZoneRow.key(partition, zone.zoneName)
+        database.floor = max(database.floor, zone.databaseSequence)
+        try delete(HubKey(partition, .databaseFeed).adding(zone.databaseSequence))
+        try delete(key)
+        try forgetExpiry(of: key, at: zone.expires)
     }
 
     /// Deletes the subscriptions to zones of a private database, all of which are of one user and so

@@ -34,20 +34,20 @@ struct ExpirySweep {
             if due.count == 1 { transaction.expect { [.first(most, of: table)] } }
             return due.count < most
         }
-        transaction.expect {
-            due.flatMap { [.key($0.row)] + (objects(of: $0.row).map { [$0] } ?? []) }
-        }
+        transaction.expect { due.flatMap { [.key($0.row)] + others(of: $0.row) } }
         for (entry, row) in due {
             try transaction.delete(entry)
             try look(at: row)
         }
     }
 
-    /// What is read of the objects of a file that is due; nil if there are none.
-    private func objects(of row: HubKey) -> KeyQuery? {
-        guard row.table == .asset, assets.objects != nil else { return nil }
-        return HubFile(partition, String(decoding: row.behindTable, as: UTF8.self))
-            .map { ObjectRow.expected($0) }
+    /// What is read besides of a row that is due: the objects of a file, the database of a zone.
+    private func others(of row: HubKey) -> [KeyQuery] {
+        if row.table == .zone { return [.key(DatabaseRow.key(partition))] }
+        guard row.table == .asset, assets.objects != nil,
+            let file = HubFile(partition, String(decoding: row.behindTable, as: UTF8.self))
+        else { return [] }
+        return [ObjectRow.expected(file)]
     }
 
     private func look(at key: HubKey) throws {
@@ -64,6 +64,13 @@ struct ExpirySweep {
             if end > now { return try transaction.noteExpiry(of: key, at: end) }
             try transaction.delete(key)
         case .signInCode: try transaction.delete(key)
+        case .zone:
+            let row = DatabaseRow.key(partition)
+            guard let zone: ZoneRow = try transaction.row(key), zone.isDeleted,
+                zone.expires <= now, var database: DatabaseRow = try transaction.row(row)
+            else { return }
+            try transaction.forget(zone, in: &database, partition)
+            try transaction.put(row, database)
         case .asset: try lookAtAsset(key)
         case .object: try lookAtObject(key)
         default: break
@@ -105,13 +112,27 @@ struct ExpirySweep {
     }
 }
 
+extension HubKey {
+    /// The entry that has the row looked at once a time has come; nil if it is in no partition.
+    fileprivate func expiry(at end: Int64) -> HubKey? {
+        partition.map {
+            HubKey($0, .expiry).adding(UInt64(max(0, end))).adding(behindPartition)
+        }
+    }
+}
+
 extension HubWriting {
     /// Has a row looked at once a time has come, with the rows of its partition.
     func noteExpiry(of key: HubKey, at end: Int64) throws {
-        guard let partition = key.partition else { return }
+        guard let entry = key.expiry(at: end) else { return }
         work.expiries += 1
-        let entry = HubKey(partition, .expiry).adding(UInt64(max(0, end)))
-        try put(entry.adding(key.behindPartition), [])
+        try put(entry, [])
+    }
+
+    /// Has a row not looked at that was to be; 0 if it was not.
+    func forgetExpiry(of key: HubKey, at end: Int64) throws {
+        guard end > 0, let entry = key.expiry(at: end) else { return }
+        try delete(entry)
     }
 
     /// Keeps a file until a time at least.

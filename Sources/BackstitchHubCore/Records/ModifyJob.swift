@@ -149,6 +149,11 @@ struct ModifyJob: Sendable {
             ).write(plan, to: &zone)
             try transaction.noteChange(
                 of: &zone, in: &database, access, now: now, limits)
+            // Behind the row of the database, which it may write too.
+            try ExpirySweep(
+                transaction: transaction, partition: access.partition, assets: assets,
+                limits: limits, now: now
+            ).run()
             if transaction.isFar { zoneNumbers.note(zone, database, in: access.partition) }
         }
         token?.mark = database.mark

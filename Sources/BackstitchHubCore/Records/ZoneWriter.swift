@@ -33,9 +33,6 @@ struct ZoneWriter {
         zone.sequence += UInt64(plan.writes.count)
         try removeOldTombstones(of: &zone, max: max(Self.removalsMax, 2 * plan.writes.count))
         try removeEndedZones()
-        try ExpirySweep(
-            transaction: transaction, partition: partition, assets: assets, limits: limits, now: now
-        ).run()
     }
 
     private func write(_ write: ModifyPlan.Write, _ zone: ZonePlace) throws {

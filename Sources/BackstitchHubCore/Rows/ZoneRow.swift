@@ -8,6 +8,8 @@ struct ZoneRow: HubRow, Hashable, Sendable {
     var number: UInt32
     var zoneName: String
     var isDeleted = false
+    /// When the row of a deleted zone goes, in milliseconds since 1970; 0 if only another zone takes its room.
+    var expires: Int64 = 0
     /// The position of the last change in the zone's feed.
     var sequence: UInt64 = 0
     /// Tokens of positions below this are refused: tombstones were removed.
@@ -31,6 +33,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
         number = try json.number32("number")
         zoneName = try json.requiredText("name")
         isDeleted = try json.flag("deleted") ?? false
+        expires = try json.integer("expires") ?? 0
         sequence = try json.number64("sequence")
         floor = try json.number64("floor")
         databaseSequence = try json.number64("databaseSequence")
@@ -41,6 +44,7 @@ struct ZoneRow: HubRow, Hashable, Sendable {
         json.member("number", integer: Int64(number))
         json.member("name", zoneName)
         if isDeleted { json.member("deleted", flag: true) }
+        if expires > 0 { json.member("expires", integer: expires) }
         json.member("sequence", integer: Int64(sequence))
         json.member("floor", integer: Int64(floor))
         json.member("databaseSequence", integer: Int64(databaseSequence))

@@ -59,9 +59,9 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         return try HubSchema.migrate(connection, identity: number(clock.secret(8)))
     }
 
-    /// Whether a database has the tables of a hub.
-    package static func isThere(in address: PostgreSQLAddress) throws -> Bool {
-        try HubSchema.read(Connection(address, .plain)) != nil
+    /// Throws if the storage can't be opened because of what the database or its server is.
+    static func check(_ address: PostgreSQLAddress) throws {
+        _ = try HubSchema.check(Connection(address, .standard), address)
     }
 
     private static func number(_ bytes: [UInt8]) -> Int64 {

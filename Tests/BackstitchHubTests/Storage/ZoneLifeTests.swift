@@ -13,6 +13,7 @@ import Testing
         var limits = HubLimits()
         limits.waitMilliseconds = 600_000
         limits.zonesPerDatabase = zonesMax
+        limits.tombstoneMilliseconds = 1_000
         return try await HubFixture(limits: limits, storage: engine.storage(limits))
     }
 
@@ -47,6 +48,9 @@ import Testing
         let rows = try fixture.hub.storage.readHere { try $0.count(.zone) }
         let places = try fixture.hub.storage.readHere { try $0.count(.databaseFeed) }
         #expect(rows == Self.zonesMax && places == rows)
+        // All but the default zone are deleted ones; and two sessions end.
+        let ends = try fixture.hub.storage.readHere { try $0.count(.expiry) }
+        #expect(ends == rows - 1 + 2)
         #expect(try fixture.wrongSpace() == [])
     }
 
@@ -95,5 +99,77 @@ import Testing
         let late = try await Self.changes(fixture, since: middle.syncToken)
         #expect(late.zones.compactMap(\.value?.zoneID.zoneName) == ["zone1", "zone5"])
         #expect(late.zones.compactMap(\.value?.isDeleted) == [true, false])
+    }
+
+    @Test(arguments: StorageEngine.available)
+    func `deleted zones end when tombstones of their time do, and older tokens with them`(
+        engine: StorageEngine
+    ) async throws {
+        let fixture = try await Self.fixture(engine)
+        let zones = (0..<3).map { WireZoneID("zone\($0)") }
+        func write(_ name: String) async throws {
+            let saved = try await fixture.modify(
+                .init(.create, HubFixture.record(name)), zone: "zone2")
+            #expect(saved.map(\.code) == [nil])
+        }
+        func count(_ table: HubKey.Table) throws -> Int {
+            try fixture.hub.storage.readHere { try $0.count(table) }
+        }
+        _ = try await Self.change(fixture, zones.map { .init(.create, $0) })
+        let early = try await Self.changes(fixture, since: nil).syncToken
+        _ = try await Self.change(fixture, [.init(.delete, zones[0])])
+        let middle = try await Self.changes(fixture, since: early)
+        #expect(middle.zones.compactMap(\.value?.isDeleted) == [true])
+        fixture.advance(milliseconds: 600)
+        _ = try await Self.change(fixture, [.init(.delete, zones[1])])
+        fixture.advance(milliseconds: 399)
+        try await write("a")
+        #expect(try count(.zone) == 4 && count(.databaseFeed) == 4)
+        let ended = try await Self.changes(fixture, since: early)
+        #expect(ended.zones.compactMap(\.value?.isDeleted) == [true, true, false])
+        fixture.advance(milliseconds: 1)
+        try await write("b")
+        #expect(try count(.zone) == 3 && count(.databaseFeed) == 3)
+        let error = await #expect(throws: WireError.self) {
+            try await Self.changes(fixture, since: early)
+        }
+        #expect(error?.code == .badRequest)
+        let late = try await Self.changes(fixture, since: middle.syncToken)
+        #expect(late.zones.compactMap(\.value?.zoneID.zoneName) == ["zone1", "zone2"])
+        // A zone that was made again stays.
+        _ = try await Self.change(fixture, [.init(.create, zones[1])])
+        fixture.advance(milliseconds: 1_000)
+        try await write("c")
+        #expect(try count(.zone) == 3)
+        // Those of two sessions are left.
+        #expect(try count(.expiry) == 2)
+    }
+
+    @Test(arguments: StorageEngine.available)
+    func `who has no token hears of no deleted zone, on whichever page`(
+        engine: StorageEngine
+    ) async throws {
+        let fixture = try await Self.fixture(engine)
+        let zones = (0..<5).map { WireZoneID("zone\($0)") }
+        _ = try await Self.change(fixture, zones.map { .init(.create, $0) })
+        for zone in [zones[0], zones[2], zones[4]] {
+            _ = try await Self.change(fixture, [.init(.delete, zone)])
+        }
+        var token: String?
+        var names: [String] = []
+        for page in 1...2 {
+            let reply: ZonesResponse = try await fixture.call(
+                .databaseChanges, DatabaseChangesRequest(syncToken: token, resultsLimit: 1))
+            #expect(reply.zones.allSatisfy { $0.value?.isDeleted == false })
+            names += reply.zones.compactMap(\.value?.zoneID.zoneName)
+            token = reply.syncToken
+            // What is deleted from now on is told.
+            if page == 1 { _ = try await Self.change(fixture, [.init(.delete, zones[3])]) }
+        }
+        #expect(names == ["_defaultZone", "zone1"])
+        let rest = try await Self.changes(fixture, since: token)
+        #expect(rest.zones.compactMap(\.value?.zoneID.zoneName) == ["zone3"])
+        #expect(rest.zones.compactMap(\.value?.isDeleted) == [true])
+        #expect(rest.moreComing == false)
     }
 }

@@ -28,7 +28,7 @@ extension FeedCalls {
             token.mark = database.mark
         }
         let (zones, moreComing) = try Self.changedZones(
-            database, access, after: &token.sequence, count: count, transaction)
+            access, &token, end: database.sequence, count: count, transaction)
         return .object { json in
             json.member("zones", array: zones) { json, zone in
                 json.object { zone.wireZone(database, access, state).write(to: &$0) }
@@ -48,25 +48,32 @@ extension FeedCalls {
             under: HubKey(access.partition, .zone))
     }
 
+    /// A page of changed zones, and whether more come. A zone that was deleted before the fetch that led to
+    /// the token began is nothing to its holder.
+    ///
+    /// - Parameter token: Moves on to the end of the page.
     private static func changedZones(
-        _ database: DatabaseRow, _ access: DatabaseAccess, after position: inout UInt64, count: Int,
+        _ access: DatabaseAccess, _ token: inout FeedToken, end: UInt64, count: Int,
         _ transaction: any HubReading
     ) throws -> (zones: [ZoneRow], moreComing: Bool) {
         let prefix = HubKey(access.partition, .databaseFeed)
+        let (start, origin) = (token.sequence, token.origin)
         var zones: [ZoneRow] = []
-        var moreComing = false
-        transaction.expect { [changes(access, after: position, countMax: count)] }
-        try unsafe transaction.scan(prefix, from: prefix.adding(position + 1)) { _, value in
-            let name = unsafe String(decoding: value, as: UTF8.self)
-            guard zones.count < count else {
+        var (looked, last, moreComing) = (0, start, false)
+        transaction.expect { [changes(access, after: start, countMax: count)] }
+        try unsafe transaction.scan(prefix, from: prefix.adding(start + 1)) { key, value in
+            guard looked < count else {
                 moreComing = true
                 return false
             }
+            looked += 1
+            last = unsafe key.number(behind: prefix)
+            let name = unsafe String(decoding: value, as: UTF8.self)
             let zone: ZoneRow? = try transaction.row(ZoneRow.key(access.partition, name))
-            if let zone { zones.append(zone) }
+            if let zone, !zone.isDeleted || last > origin { zones.append(zone) }
             return true
         }
-        position = moreComing ? zones.last?.databaseSequence ?? position : database.sequence
+        token.sequence = moreComing ? last : end
         return (zones, moreComing)
     }
 }
