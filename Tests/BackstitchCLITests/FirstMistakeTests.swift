@@ -160,7 +160,8 @@ import Waiting
         let complaints = child.complaint.readDataToEndOfFile()
         #expect(try child.wait() == .signal(SIGINT))
         let times = String(decoding: complaints, as: UTF8.self)
-            .split(separator: "\n").count { $0.hasPrefix("backstitch simulate: Interrupted.") }
+            .split(separator: "\n")
+            .count(where: { $0.hasPrefix("backstitch simulate: Interrupted.") })
         #expect(times == 1)
     }
 
