@@ -113,6 +113,7 @@ struct Program {
               --version  Shows the version.
 
             Exit codes: 0 done; 1 done, and a store is not consistent; 2 not done.
+            A reader that closes a pipe early is no error: the exit code is 0, as when it reads all.
             """
     }
 }

@@ -38,6 +38,11 @@ package final class Interruption: Sendable {
         self.init { number in
             console.complain(console.isTerminal ? "\r\u{1B}[K" + text : text)
             signal(number, SIG_DFL)
+            // Dispatch blocks the signal in its threads, and would take this one for another.
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, number)
+            unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
             kill(getpid(), number)
         }
     }

@@ -164,6 +164,18 @@ import Waiting
         ("[tls]\nlisten = 1:1", ":2: The key 'listen' belongs into the section [server]."),
         ("[server]\nlisten = nowhere", ":2: The key 'listen' takes HOST:PORT"),
         ("[server]\nallow-plain-http = true", ":2: The key 'allow-plain-http' takes yes or no"),
+        (
+            "[server]\ntrusted-proxy = 10.0.0.1\ntrusted-proxy = me",
+            ":3: The key 'trusted-proxy' can't be used: 'me' is no address of a proxy."
+        ),
+        (
+            "[storage]\nstorage = nowhere",
+            ":2: The key 'storage' can't be used: The address of the database can't be read."
+        ),
+        (
+            "[storage]\nstorage = postgresql://hub:hidden@localhost/hub",
+            ":2: The key 'storage' can't be used: The address of the database has a password"
+        ),
         ("[storage]\nquota = much", ":2: The key 'quota' takes a whole number"),
         ("[storage]\ndata = hub", ":2: The key 'data' takes a path that begins with '/'"),
         ("[limits]\nlimit = connectoins=1", ":2: The key 'limit' takes NAME=NUMBER. There is no"),
@@ -218,10 +230,20 @@ import Waiting
         }
         try "hidden".write(
             toFile: fixture.root + "/bucket.key", atomically: true, encoding: .utf8)
-        let short = #expect(throws: HubError.self) {
+        let short = #expect(throws: Refusal.self) {
             try named.fileStore(["CREDENTIALS_DIRECTORY": fixture.root])
         }
-        #expect(short?.message.contains("hidden") == false)
+        #expect(short?.description.contains("/hub.conf:3: ") == true)
+        #expect(short?.description.contains("hidden") == false)
+        let lost = #expect(throws: Refusal.self) {
+            try settings("[bucket]\nbucket = nowhere\n").fileStore(variables)
+        }
+        #expect(
+            lost?.description.contains("/hub.conf:2: The address of the bucket can't be") == true)
+        let option = #expect(throws: HubError.self) {
+            try settings(text, "--bucket", "nowhere").fileStore(variables)
+        }
+        #expect(option?.message.hasPrefix("The address of the bucket can't be read.") == true)
     }
 
     // MARK: The check
@@ -253,15 +275,17 @@ import Waiting
         let open = try check(storage + "[server]\nlisten = 0.0.0.0:1\n")
         #expect(open.code == 2 && open.complaint.contains("Give a certificate"))
         let proxy = try check(storage + "[server]\ntrusted-proxy = me\n")
-        #expect(proxy.code == 2 && proxy.complaint.contains("no address of a proxy"))
+        #expect(proxy.code == 2 && proxy.complaint.contains("/check.conf:4: "))
         let pem = fixture.root + "/bad.pem"
         try "none".write(toFile: pem, atomically: true, encoding: .utf8)
         let single = try check(storage + "[tls]\ntls-cert = \(pem)\n")
-        #expect(single.code == 2 && single.complaint.contains("Give both"))
+        #expect(single.code == 2 && single.complaint.contains("/check.conf:4: "))
+        #expect(single.complaint.contains("Give both"), "\(single.complaint)")
         let bad = try check(storage + "[tls]\ntls-cert = \(pem)\ntls-key = \(pem)\n")
-        #expect(bad.code == 2 && bad.complaint.contains("in PEM and belong together"))
+        #expect(bad.code == 2 && bad.complaint.contains("/check.conf:4: "))
+        #expect(bad.complaint.contains("in PEM and belong together"), "\(bad.complaint)")
         let missing = try check(storage + "[tls]\ntls-cert = \(pem)\ntls-key = /nowhere.pem\n")
-        #expect(missing.code == 2 && missing.complaint.contains("'/nowhere.pem' can't be opened"))
+        #expect(missing.code == 2 && missing.complaint.contains("/check.conf:5: '/nowhere.pem'"))
     }
 
     @Test func `the check refuses a folder and logs that a start would refuse`() throws {

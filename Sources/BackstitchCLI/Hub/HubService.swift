@@ -197,9 +197,12 @@ struct HubService {
         configuration.allowsPlainHTTP = settings.allowsPlainHTTP
         configuration.limits = settings.httpLimits
         configuration.trustedProxies = settings.trustedProxies
-        let credentials = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"]
-        configuration.certificatePEM = try settings.certificate?.read(credentials: credentials)
-        configuration.keyPEM = try settings.key?.read(credentials: credentials)
+        let variables = ProcessInfo.processInfo.environment
+        configuration.certificatePEM = try settings.read(settings.certificate, variables)
+        configuration.keyPEM = try settings.read(settings.key, variables)
+        try settings.located((settings.certificate ?? settings.key)?.option ?? HubCommand.listen) {
+            try HubServer.check(configuration)
+        }
         return configuration
     }
 
@@ -215,7 +218,6 @@ struct HubService {
     /// Says what the service would do, and opens nothing for writing.
     private func check() throws -> ExitCode {
         let configuration = try serverConfiguration()
-        try HubServer.check(configuration)
         guard settings.data != nil || arguments.has(HubCommand.dev) else {
             throw UsageError("The option --data is missing.")
         }

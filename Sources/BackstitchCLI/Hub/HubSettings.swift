@@ -33,6 +33,8 @@ struct HubSettings {
     var publicQuota: Int64?
     var limits = HubLimits()
     var httpLimits = HTTPLimits()
+    /// Where the file has the keys that count, as `FILE:LINE`.
+    private var places: [String: String] = [:]
 }
 
 /// A file that a setting names.
@@ -94,7 +96,9 @@ struct HubSetting: Sendable {
         HubSetting("server", HubCommand.listen) { $0.listen = try address($1) },
         HubSetting("server", HubCommand.metricsListen) { $0.metricsListen = try address($1) },
         HubSetting("server", HubCommand.plain) { $0.allowsPlainHTTP = try choice($1) },
-        HubSetting("server", HubCommand.proxy) { $0.trustedProxies.append($1) },
+        HubSetting("server", HubCommand.proxy) {
+            $0.trustedProxies.append(try checked($1) { try HubServer.check(proxy: $0) })
+        },
         HubSetting("server", HubCommand.publicURL) { $0.publicURL = try webAddress($1) },
         HubSetting("server", HubCommand.signInHeader) { $0.signInHeader = try headerName($1) },
         HubSetting("tls", HubCommand.certificate, .path) {
@@ -104,7 +108,9 @@ struct HubSetting: Sendable {
             $0.key = SettingFile(text: $1, option: HubCommand.key)
         },
         HubSetting("storage", HubCommand.data, .path) { $0.data = $1 },
-        HubSetting("storage", HubCommand.storage) { $0.storage = $1 },
+        HubSetting("storage", HubCommand.storage) {
+            $0.storage = try checked($1) { _ = try PostgreSQLAddress($0) }
+        },
         HubSetting("storage", HubCommand.storagePassword, .path) {
             $0.storagePassword = SettingFile(text: $1, option: HubCommand.storagePassword)
         },
@@ -136,6 +142,16 @@ struct HubSetting: Sendable {
     }
 
     // MARK: Values
+
+    /// A text that a check lets pass.
+    private static func checked(
+        _ text: String, _ check: (String) throws -> Void
+    ) throws -> String {
+        do { try check(text) } catch {
+            throw BadValue(message: "can't be used: \(Failure.describe(error))")
+        }
+        return text
+    }
 
     /// Host and port of a text; the host of an address of version 6 stands in brackets.
     static func address(_ text: String) throws -> HubSettings.Address {
@@ -222,6 +238,22 @@ struct HubSetting: Sendable {
 }
 
 extension HubSettings {
+    /// Does something with the value of a key; a failure names the key's line, if the file has it.
+    func located<Value>(_ option: Syntax.Option, _ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch {
+            guard let place = places[option.name] else { throw error }
+            throw Refusal("\(place): \(Failure.describe(error))")
+        }
+    }
+
+    /// The contents of a file that a setting names.
+    func read(_ file: SettingFile?, _ variables: [String: String]) throws -> String? {
+        guard let file else { return nil }
+        return try located(file.option) {
+            try file.read(credentials: variables["CREDENTIALS_DIRECTORY"])
+        }
+    }
+
     /// The database that holds the records; nil if a folder does.
     func database() throws -> PostgreSQLAddress? {
         guard let storage else {
@@ -230,8 +262,7 @@ extension HubSettings {
             }
             return nil
         }
-        let credentials = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"]
-        let password = try storagePassword?.read(credentials: credentials)
+        let password = try read(storagePassword, ProcessInfo.processInfo.environment)
         return try PostgreSQLAddress(
             storage, password: password?.trimmingCharacters(in: .newlines))
     }
@@ -250,9 +281,8 @@ extension HubSettings {
             return nil
         }
         let credentials: BucketCredentials
-        if let bucketKey {
-            credentials = try BucketCredentials(
-                file: bucketKey.read(credentials: variables["CREDENTIALS_DIRECTORY"]))
+        if let text = try read(bucketKey, variables) {
+            credentials = try located(HubCommand.bucketKey) { try BucketCredentials(file: text) }
         } else if let known = BucketCredentials(environment: variables) {
             credentials = known
         } else {
@@ -261,9 +291,11 @@ extension HubSettings {
                     + "AWS_SECRET_ACCESS_KEY.")
         }
         return HubFileStore(
-            try Bucket(
-                bucket, region: bucketRegion ?? "us-east-1", credentials: credentials,
-                certificates: bucketCA))
+            try located(HubCommand.bucket) {
+                try Bucket(
+                    bucket, region: bucketRegion ?? "us-east-1", credentials: credentials,
+                    certificates: bucketCA)
+            })
     }
 
     /// The audit log, if there is one.
@@ -281,7 +313,7 @@ extension HubSettings {
             let file = ConfigurationFile(
                 try InputFile.bytes(
                     path, of: HubCommand.config, bytesMax: ConfigurationFile.bytesMax))
-            problems = file.problems + (try apply(file, besides: arguments))
+            problems = file.problems + (try apply(file, at: path, besides: arguments))
             guard problems.isEmpty else {
                 let lines = problems.sorted { $0.line < $1.line }
                     .map { "\(path.printable):\($0.line): \($0.message)" }
@@ -313,7 +345,7 @@ extension HubSettings {
     ///
     /// - Returns: What is wrong with it.
     mutating func apply(
-        _ file: ConfigurationFile, besides arguments: Arguments
+        _ file: ConfigurationFile, at path: String, besides arguments: Arguments
     ) throws -> [ConfigurationFile.Problem] {
         var problems: [ConfigurationFile.Problem] = []
         var lines: [String: Int] = [:]
@@ -346,7 +378,9 @@ extension HubSettings {
             do {
                 var draft = self
                 try setting.set(&draft, entry.value)
-                if !arguments.has(setting.option) { self = draft }
+                guard !arguments.has(setting.option) else { continue }
+                self = draft
+                places[entry.key] = "\(path.printable):\(entry.line)"
             } catch let error as HubSetting.BadValue {
                 note("The key '\(entry.key)' \(error.message)")
             }

@@ -19,6 +19,7 @@ struct ManualPage {
             ".SH OPTIONS", ".TP", ".B \\-\\-help", "Shows the commands, or what a command takes.",
             ".TP", ".B \\-\\-version", "Shows the version.", ".SH EXIT STATUS",
             "0 done; 1 done, and a store is not consistent; 2 not done.",
+            "A reader that closes a pipe early is no error: the exit code is 0, as when it reads all.",
         ]
         return lines.joined(separator: "\n") + "\n"
     }

@@ -143,6 +143,11 @@ public final class HubServer: Sendable {
         if let tls = try checked(configuration).tls { try MicroHTTPDServer.check(tls) }
     }
 
+    /// Checks an address or a network of ``Configuration/trustedProxies``.
+    package static func check(proxy text: String) throws(HubError) {
+        _ = try TrustedProxies([text])
+    }
+
     private static func checked(
         _ configuration: Configuration
     ) throws(HubError) -> (tls: MicroHTTPDServer.TLS?, proxies: TrustedProxies) {

@@ -50,7 +50,8 @@ struct QueryRunner {
         query: ServiceQuery, marker: String?, count: Int, limits: HubLimits
     ) throws(WireError) {
         guard ServiceNames.isIdentifier(query.recordType) else {
-            throw WireError(.badRequest, "The recordType is no name of one.")
+            throw WireError(
+                .badRequest, "A recordType starts with a letter and has letters, digits and _.")
         }
         guard query.filters.count <= limits.filtersPerQuery else {
             throw WireError(

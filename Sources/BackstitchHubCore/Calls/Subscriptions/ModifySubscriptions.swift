@@ -104,7 +104,8 @@ extension SubscriptionCalls {
         }
         if let query = subscription.query {
             guard ServiceNames.isIdentifier(query.recordType) else {
-                throw WireError(.badRequest, "The recordType is no name of one.")
+                throw WireError(
+                    .badRequest, "A recordType starts with a letter and has letters, digits and _.")
             }
             _ = try FilterEvaluator(filters: query.filters)
         }
