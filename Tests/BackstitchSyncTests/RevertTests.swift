@@ -190,6 +190,8 @@ import Testing
         _ edit: Edit, _ later: Later, isApplied: Bool, _ policy: ConflictPolicy
     ) async throws {
         let phone = try Device(cloud) { $0.conflictPolicy = policy }
+        // The service holds the hook, which holds the store.
+        defer { (phone.service.beforeRequest, phone.service.beforeReply) = (nil, nil) }
         try await revertInFlight(edit, later, isApplied: isApplied, phone)
         _ = try await phone.sync()
         expectAccounted(try account(phone), #_sourceLocation)
@@ -203,6 +205,7 @@ import Testing
     @Test(arguments: Edit.allCases, Later.allCases)
     func `a lost reply comes back with the next pull`(edit: Edit, later: Later) async throws {
         let phone = try Device(cloud)
+        defer { phone.service.beforeReply = nil }
         try await revertInFlight(edit, later, isApplied: true, phone)
         if edit == .create {
             phone.service.failNext(.modify, with: .lostReply)

@@ -154,8 +154,8 @@ import Testing
 
     @Test func `a tag that a newer version gave is told from damage`() throws {
         for (byte, part) in [(UInt8(15), "newer version"), (16, "damaged")] {
-            // One field of one byte: its tag.
-            let bytes: [UInt8] = [0, 0, 1, 0, 1, 0, 1, 0, byte]
+            // One field of one byte, its tag, behind that count.
+            let bytes: [UInt8] = [1, 1, 0, 0, 1, 0, 0, 1, byte]
             try bytes.withUnsafeBytes { bytes in
                 let fields = try #require(PackedFields(bytes))
                 #expect {
