@@ -275,12 +275,7 @@ def main():
     names = [f"u{number}" for number in range(arguments.users)]
     with running.hub(arguments, names, ["--callback", "http://127.0.0.1:1/signed-in"]) as (hub, document):
         result = run(hub, document, arguments)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        for name, value in result.items():
-            print(f"{name}: {value}")
-    sys.exit(0 if result["holds"] else 1)
+    attack.tell(result, arguments)
 
 
 def run(hub, document, arguments):
