@@ -90,11 +90,7 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
                 .compact: 4, .renewal: 0, .zone: 0,
             ])
             mix.schema = .files
-            // Those of the profile proxies are left to it.
-            mix.faults =
-                FaultKind.ofNetworks.filter {
-                    ![.proxyAnswer, .stuckFeed, .recordError].contains($0)
-                } + [.recordAssetMissing]
+            mix.faults = FaultKind.ofNetworks + [.recordAssetMissing]
             // A file that only the service had is gone with its zone, or with the commit that named it.
             mix.events.subtract([
                 .restore, .rollback, .wipe, .zoneDeletedByClient, .schemaChange, .selection,

@@ -150,19 +150,21 @@ struct ReceiptWriter {
         }
     }
 
-    /// Drops the receipts for what was pushed of a record, because the service refused one.
+    /// Drops all receipts of a record, because the service refused one that was sent. Receipts for fields that
+    /// were left out of the request may have ended as well, and would make the service refuse the next one.
     ///
-    /// - Returns: Whether the files may be uploaded once more. If not, nothing is known of them any more: who
-    ///   asks for another attempt has them uploaded anew.
+    /// - Returns: Whether the files may be uploaded once more. If not, no receipt is kept: another attempt
+    ///   uploads the files anew.
     func drop(
         _ change: PendingChange, without deferred: Set<String>, zone: String
     ) throws -> Bool {
-        let receipts = try receipts(of: change, without: deferred, zone: zone)
-        guard !receipts.isEmpty, receipts.allSatisfy({ $0.receipt.isSecond != true }) else {
-            for (name, _) in receipts { try log.deleteMeta(name) }
-            return false
+        let sent = try receipts(of: change, without: deferred, zone: zone)
+        let isFirst = !sent.isEmpty && sent.allSatisfy { $0.receipt.isSecond != true }
+        for (name, receipt) in try receipts(of: change, zone: zone) where receipt.failure == nil {
+            try log.deleteMeta(name)
         }
-        for (name, receipt) in receipts {
+        guard isFirst else { return false }
+        for (name, receipt) in sent {
             var refused = receipt
             (refused.until, refused.receipt) = (0, nil)
             try log.setMeta(name, try refused.sortedJSON())
