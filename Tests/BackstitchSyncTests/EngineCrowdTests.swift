@@ -135,11 +135,11 @@ private final class Crowd: Sendable {
             try await body()
         } catch let error as SyncError {
             let isWrong = error.code == .store || error.code == .invalidConfiguration
-            #expect(!isWrong, "\(error)")
+            #expect(!isWrong, "round \(number): \(error)")
         } catch let error as StoreError {
             // A record that is not as it was when it was chosen.
             let isExpected = [.unsynced, .busy, .notFound].contains(error.code)
-            #expect(isExpected, "\(error)")
+            #expect(isExpected, "round \(number): \(error)")
         } catch is CancellationError {
             // It was cancelled here.
             return

@@ -6,7 +6,8 @@ extension RecordMerger {
     ///
     /// If these operations were given up while the push was under way, what was pushed is a version
     /// of the service as any other, and is merged: the tag must not stand for other values. A record
-    /// that is gone meanwhile comes with the next pull.
+    /// that is gone meanwhile comes with the next pull, and so does a version whose operations were
+    /// compacted since they were given up.
     /// - Parameters:
     ///   - version: What the service has now; nil if the record does not exist there.
     ///   - deferred: The names of fields that were left out, and stay to be pushed.
@@ -34,8 +35,11 @@ extension RecordMerger {
             }
             return .applied
         }
+        guard let version else { return try mergeAbsent(table, key) }
+        guard try reader.log.withOperation(change.through, \.kind)?.changesContent == true
+        else { return .unchanged }
         let pushed = RecordHistory(reader, lastSequence: change.through)
-        guard let version, let all = try pushed.folded else { return try mergeAbsent(table, key) }
+        guard let all = try pushed.folded else { return try mergeAbsent(table, key) }
         let later = Set(deferred.compactMap { table.attribute(named: $0)?.field })
         let sent = all.without(table.unsentFields.union(later)).withoutNulls
         // The service kept what it had of the fields that were left out.
