@@ -20,8 +20,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case limits
     /// Records with natural keys, which become one if several devices make them.
     case naturalKeys
-    /// Records with files, whose transfers are cut. The service keeps all commits: devices evict what it has, so
-    /// that a *rollback* would take the only copy of a file, and a record without it is no mistake of a device.
+    /// Records with files, whose transfers are cut. The service keeps all commits and there is no *rollback*:
+    /// devices evict what the service has, and a lost commit would take the only copy of a file along.
     case assets
     /// Applications of mixed versions change all records once, each on its devices.
     case migrations
