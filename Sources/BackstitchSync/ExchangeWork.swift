@@ -2,6 +2,12 @@ import BackstitchCore
 import BackstitchLog
 import BackstitchStore
 
+/// What a service gives in pages, each with a token.
+enum Feed: Hashable {
+    case database
+    case zone
+}
+
 /// What an exchange has read and done so far.
 final class ExchangeProgress {
     private(set) var report: SyncReport
@@ -31,7 +37,9 @@ final class ExchangeProgress {
     var floorLooked: UInt64 = 0
     /// Whether the service told that the zone changed.
     var isZoneChanged = false
-    /// The pages of feeds that were to be continued and had the token of the page before.
+    /// Hashes of the tokens of the pages that were to be continued.
+    private var metTokens: Set<Int> = []
+    /// How many of these pages had a token that was met before.
     private var repeatedTokens = 0
     private static let repeatedTokensMax = 8
     /// The names of the records that wait for files, so that the outbox's floor stays before them.
@@ -55,15 +63,23 @@ final class ExchangeProgress {
         undelivered = []
         (foldStart, floorLooked) = (0, 0)
         isZoneChanged = false
+        beginFeeds()
         repeatedTokens = 0
         pushTotal = nil
         waiting = []
     }
 
-    /// Whether a feed is stuck after a page that is to be continued: a service may repeat a token some
-    /// times, and would be asked without end if it always did.
-    func isStuck(at token: String, after last: String?) -> Bool {
-        guard token == last else { return false }
+    /// Forgets the tokens that were met, because a feed is read from its beginning.
+    func beginFeeds() { metTokens = [] }
+
+    /// Whether a feed is stuck after a page that is to be continued: a service may give a token again some
+    /// times, at once or in turn with others, and would be asked without end if it always did.
+    func isStuck(in feed: Feed, at token: String, after last: String?) -> Bool {
+        var hasher = Hasher()
+        hasher.combine(feed)
+        hasher.combine(token)
+        let isNew = metTokens.insert(hasher.finalize()).inserted
+        guard !isNew || token == last else { return false }
         repeatedTokens += 1
         return repeatedTokens > Self.repeatedTokensMax
     }

@@ -103,15 +103,19 @@ final class RoundSteps {
         case .fetchDatabaseChanges: return try await ZonePull(work).fetchDatabaseChanges()
         case .fetchZoneChanges: return try await ZonePull(work).fetchZoneChanges()
         case .dropDatabaseToken:
+            progress.beginFeeds()
             try await session.change { state in
                 state.databaseToken = nil
                 state.needsPull = true
             }
-        case .beginFullFetch: try await ZonePull(work).beginFullFetch()
+        case .beginFullFetch:
+            progress.beginFeeds()
+            try await ZonePull(work).beginFullFetch()
         case .sweep: return try await ZonePull(work).sweep()
         case .forgetService:
             try await ZoneReset(session).forgetZone()
             progress.foldStart = 0
+            progress.beginFeeds()
             session.scope.events.send(.zoneLost(.zoneNotFound))
         case .suspend(let code):
             session.scope.events.send(.zoneLost(code))

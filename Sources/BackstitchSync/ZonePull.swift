@@ -14,7 +14,8 @@ struct ZonePull {
         let page = try await work.service.databaseChanges(since: token)
         let isChanged = page.changedZones.contains(zone)
         let ended = page.endedZones[zone]
-        let isStuck = page.moreComing && work.progress.isStuck(at: page.token, after: token)
+        let isStuck =
+            page.moreComing && work.progress.isStuck(in: .database, at: page.token, after: token)
         if isChanged { work.progress.isZoneChanged = true }
         try await work.session.change { state in
             state.databaseToken = page.token
@@ -35,7 +36,8 @@ struct ZonePull {
             fields: state.fetchedFields.map(Set.init))
         // The next round asks again.
         let isStuck =
-            page.moreComing && work.progress.isStuck(at: page.token, after: state.zoneToken)
+            page.moreComing
+            && work.progress.isStuck(in: .zone, at: page.token, after: state.zoneToken)
         if isStuck, state.isFullFetch {
             // Records that did not come yet would be taken for deleted.
             throw ServiceError(

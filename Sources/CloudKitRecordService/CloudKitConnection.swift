@@ -105,9 +105,12 @@ final class CloudKitConnection: Sendable {
         let path = WirePath(
             container: configuration.container, environment: configuration.environment,
             database: database, endpoint: endpoint)
-        let reply = try await exchange(path, request.body(), requestID)
+        let body = request.body()
+        let reply = try await exchange(path, body, requestID)
         noteHeaders(of: reply)
-        guard reply.status == 200 else { throw failure(reply, since: token) }
+        guard reply.status == 200 else {
+            throw failure(reply, since: token, requestBytes: body.count)
+        }
         return reply
     }
 
@@ -251,17 +254,20 @@ final class CloudKitConnection: Sendable {
     /// A reply without the protocol's error object may be a proxy's. Then it says nothing of the request,
     /// of its records or of its token, and the request is to be made again later.
     ///
-    /// - Parameter token: The change token that the request had.
-    func failure(_ reply: HTTPReply, since token: String? = nil) -> ServiceError {
+    /// - Parameters:
+    ///   - token: The change token that the request had.
+    ///   - requestBytes: The size of the request's body.
+    func failure(
+        _ reply: HTTPReply, since token: String? = nil, requestBytes: Int? = nil
+    ) -> ServiceError {
         let retryAfter = reply.headers["retry-after"].flatMap { Double($0) }
         guard let error = try? WireError(body: reply.body) else {
-            return ServiceError(
-                ServiceError.code(status: reply.status) ?? .serviceUnavailable,
-                """
-                the answer has status \(reply.status) and no error of the protocol: if a proxy stands \
-                before the service, look there
-                """,
+            let answer = ForeignAnswer(status: reply.status, requestBytes: requestBytes)
+            var failure = ServiceError(
+                ServiceError.code(status: reply.status) ?? .serviceUnavailable, answer.message,
                 retryAfterSeconds: retryAfter)
+            failure.cause = answer
+            return failure
         }
         var failure = ServiceError(error, status: reply.status, since: token)
         failure.retryAfterSeconds = failure.retryAfterSeconds ?? retryAfter

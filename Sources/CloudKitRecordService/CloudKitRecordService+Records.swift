@@ -6,7 +6,8 @@ extension CloudKitRecordService {
     /// Applies operations to the records of one zone, see `RecordService`.
     ///
     /// Records over the limit of bytes are refused here, and not sent. Conflicts come with the record
-    /// as the service has it: it is looked up if the reply lacks it.
+    /// as the service has it: it is looked up if the reply lacks it. If a proxy takes no request of the size
+    /// that one record needs, this record alone fails, with `serviceUnavailable`.
     public func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool
     ) async throws(ServiceError) -> [ModificationResult] {
@@ -34,11 +35,16 @@ extension CloudKitRecordService {
         let request = ModifyRecordsRequest(
             operations: batch.operations, zoneID: WireZoneID(zone), isAtomic: atomic,
             options: RecordOptions(desiredKeys: []), syncToken: token)
-        let reply: RecordsResponse = try await connection.call(
-            .modifyRecords, database, request, requestID: UUID().uuidString)
-        try batch.take(reply)
-        try await completeFailures(in: &batch, zone)
-        return (batch.results, reply.syncToken)
+        do throws(ServiceError) {
+            let reply: RecordsResponse = try await connection.call(
+                .modifyRecords, database, request, requestID: UUID().uuidString)
+            try batch.take(reply)
+            try await completeFailures(in: &batch, zone)
+            return (batch.results, reply.syncToken)
+        } catch {
+            guard batch.takeRefusalOfOne(error) else { throw error }
+            return (batch.results, nil)
+        }
     }
 
     /// Looks up the records of failures that say more with them.

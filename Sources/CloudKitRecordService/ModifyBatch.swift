@@ -62,6 +62,21 @@ struct ModifyBatch {
         }
     }
 
+    /// Takes the failure of a request with one operation as that of its record, if something before the
+    /// service refused the body. The request can't be made smaller, and the service said nothing of the
+    /// record: it is to be sent again later, and others may go.
+    ///
+    /// - Returns: Whether it was taken.
+    mutating func takeRefusalOfOne(_ error: ServiceError) -> Bool {
+        guard places.count == 1, error.code == .limitExceeded, error.cause is ForeignAnswer else {
+            return false
+        }
+        var failure = error
+        failure.code = .serviceUnavailable
+        answers[places[0]] = .failed(failure)
+        return true
+    }
+
     private static func result(
         _ item: WireItem<WireRecord>, _ operation: WireRecordOperation
     ) throws(ServiceError) -> ModificationResult {

@@ -18,6 +18,8 @@ final class FaultProxy: Sendable {
     private let upstream: UInt16
     private let listener: LocalListener
     private let faults = Locked<[(path: String, fault: Fault)]>([])
+    /// The most bytes of a body that are let through.
+    private let bodyBytesMax = Locked(Int.max)
 
     init(before server: URL) throws {
         guard let port = server.port else { throw POSIXError(.EINVAL) }
@@ -32,12 +34,18 @@ final class FaultProxy: Sendable {
         faults.withLock { $0.append((path, fault)) }
     }
 
+    /// Has requests with larger bodies refused from now on.
+    func refuseBodies(over bytes: Int) { bodyBytesMax.withLock { $0 = bytes } }
+
     /// How many faults have not happened yet.
     var faultsLeft: Int { faults.withLock { $0.count } }
 
     /// Answers one request; its client makes another connection for the next one.
     private func serve(_ client: Int32) {
         guard let request = Self.request(from: client) else { return }
+        guard request.body.count <= bodyBytesMax.withLock({ $0 }) else {
+            return Self.send(Self.page(413), to: client)
+        }
         let path = request.head.split(separator: " ").dropFirst().first ?? ""
         let fault = faults.withLock { faults -> Fault? in
             guard let index = faults.firstIndex(where: { path.contains($0.path) }) else {

@@ -17,7 +17,7 @@ import Testing
 /// An engine and a hub, over HTTP, with a proxy between them that answers in the hub's place.
 @Suite(.budgeted) struct FaultProxyTests {
     private static let faults: [FaultProxy.Fault] =
-        [302, 400, 403, 404, 405, 408, 409, 410, 412, 422, 429, 451, 500, 502, 504].map {
+        [302, 400, 403, 404, 405, 408, 409, 410, 412, 413, 422, 429, 451, 500, 502, 504].map {
             FaultProxy.Fault.page(status: $0)
         } + [
             .pageAfterwards(status: 502), .pageAfterwards(status: 200), .cut(bytes: 0),
@@ -79,6 +79,36 @@ import Testing
         }
         await engine.stop()
         await fresh.stop()
+        await server.stop()
+    }
+
+    @Test func `a record that a proxy finds too large waits, and holds up no other`() async throws {
+        let fixture = try await HubFixture()
+        let server = try HubServer(fixture.hub)
+        let proxy = try FaultProxy(before: server.url)
+        let service = try CloudKitRecordService(fixture.configuration(at: proxy.url))
+        let (store, engine) = try Self.device(service)
+        try await engine.sync()
+        try await store.write { transaction in
+            for number in 0..<12 {
+                let text = String(repeating: "x", count: number == 5 ? 9_000 : 10)
+                _ = try transaction.save(Slip(id: Slip.ID("s\(number)"), text: text))
+            }
+        }
+        proxy.refuseBodies(over: 4_000)
+        for _ in 0..<2 {
+            let error = try await Self.error(of: engine)
+            #expect(error?.code == .unreachable)
+            let message = error?.message ?? ""
+            #expect(message.contains("a proxy") && message.contains(" bytes"))
+            #expect(try engine.parked().isEmpty)
+            #expect(try engine.pending().pendingRecords == 1)
+        }
+        proxy.refuseBodies(over: .max)
+        let report = try await engine.sync()
+        #expect(report.pushedRecords == 1)
+        #expect(try engine.pending().pendingRecords == 0)
+        await engine.stop()
         await server.stop()
     }
 }

@@ -235,6 +235,35 @@ struct ReplyTests {
         #expect(error.serverRecord?.changeTag == "2")
     }
 
+    @Test("a 413 without the protocol's error object says nothing of a record")
+    func tooLargeForProxy() async throws {
+        let creates = ["a", "b"].map {
+            RecordModification.create(recordName: $0, recordType: "T", fields: [:])
+        }
+        let page = Self.reply(413, "<html>Content Too Large</html>")
+        let said = Self.reply(413, #"{"serverErrorCode":"LIMIT_EXCEEDED","reason":"r"}"#)
+        for (reply, count) in [(page, 2), (said, 2), (said, 1)] {
+            do {
+                _ = try await Self.service(ScriptedClient([reply]))
+                    .modifyRecords(Array(creates.prefix(count)), in: ZoneID("z"), atomic: false)
+                Issue.record("Too much was sent.")
+            } catch {
+                #expect(error.code == .limitExceeded)
+            }
+        }
+        // A smaller request can't be made.
+        let client = ScriptedClient([page])
+        let results = try await Self.service(client)
+            .modifyRecords(Array(creates.prefix(1)), in: ZoneID("z"), atomic: false)
+        guard case .failed(let error)? = results.first, results.count == 1 else {
+            Issue.record("\(results)")
+            return
+        }
+        let bytes = try #require(client.requests.withLock { $0.first?.body.count })
+        #expect(error.code == .serviceUnavailable)
+        #expect(error.message.contains("a proxy") && error.message.contains("\(bytes) bytes"))
+    }
+
     @Test("replies that do not answer each operation are failures of the service")
     func miscounts() async throws {
         let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])

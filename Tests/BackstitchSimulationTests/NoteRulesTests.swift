@@ -100,6 +100,31 @@ import Testing
         #expect(try problems(store) == ["the note unheard.a is of a record that the service has"])
     }
 
+    @Test(arguments: [false, true])
+    func `a record that may be a duplicate is noted while a pull is to come`(
+        needsPull: Bool
+    ) async throws {
+        let store = try await store()
+        try await store.withLogWriter { log in
+            var state = try log.reader.zoneState("jottings")
+            state.needsPull = needsPull
+            try log.setZoneState(state, "jottings")
+            try log.note(.duplicate, RecordName("a"))
+            try log.note(.duplicate, RecordName("b"), Array("a".utf8))
+        }
+        let reason = "is left though no pull is to come"
+        #expect(
+            try problems(store)
+                == (needsPull
+                    ? [] : ["the note duplicate.a \(reason)", "the note duplicate.b \(reason)"]))
+        #expect(
+            try rules(store) { try $0.leftovers(mayGoBack: true) }
+                == ["duplicate.a", "duplicate.b"])
+        // No record has such a name.
+        try await store.withLogWriter { try $0.note(.duplicate, RecordName("b"), Array("_".utf8)) }
+        #expect(try problems(store).contains("the note duplicate.b can't be read"))
+    }
+
     @Test(arguments: ["missed", "unheard", "sent", "incomplete", "undelivered"])
     func `a note that can't be read is found`(kind: String) async throws {
         let store = try await store()

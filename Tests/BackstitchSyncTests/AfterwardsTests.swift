@@ -236,6 +236,31 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `a receipt that is refused ends those of the fields that were left out`()
+        async throws
+    {
+        let phone = try device("phone")
+        try await phone.save(
+            Report(
+                id: "r", title: "One", pages: [try await add("first", to: phone)],
+                cover: try await add("cover", to: phone)))
+        // Both files are uploaded, and the record is not pushed.
+        phone.service.inject(ScriptedFault(.lostRequest, on: .modify))
+        await #expect(throws: SyncError.self) { try await phone.sync() }
+        #expect(cloud.uploadedFileBytes == 10 && cloud.record(named: "r", in: scenarioZone) == nil)
+        // The pages are left out of the first request, because one of them waits.
+        var edited = try report("r", on: phone)
+        edited.pages.append(try await add("second", to: phone))
+        try await phone.save(edited)
+        cloud.expireReceipts()
+        let synced = try await phone.sync()
+        #expect(synced.parkedRecords == 0 && synced.pushedRecords == 1)
+        #expect(try phone.engine.parked().isEmpty)
+        #expect(onService().keys.sorted() == ["cover", "pages", "title"])
+        #expect(cloud.uploadedFileBytes == 26, "every file is sent once more")
+        try await phone.expectSettled()
+    }
+
     @Test func `a file that can't be uploaded parks what is left of the record`() async throws {
         let phone = try device("phone")
         try await phone.save(

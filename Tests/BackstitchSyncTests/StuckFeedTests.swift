@@ -6,18 +6,29 @@ import TestBudget
 import Testing
 import Threading
 
-/// A feed that always says that more is coming, and repeats its token.
+/// A feed that always says that more is coming, and repeats its tokens.
 @Suite(.budgeted) struct StuckFeedTests {
     private struct StuckService: ForwardingService {
         let service: any RecordService
+        /// What the pages have in turn.
+        let tokens: [String]
         let requests = Locked(0)
+
+        /// The token of the next page. Who asks without end gets an error.
+        func token() throws(ServiceError) -> String {
+            let number = requests.withLock { count in
+                count += 1
+                return count
+            }
+            guard number < 200 else { throw ServiceError(.invalidRequest, "asked without end") }
+            return tokens[number % tokens.count]
+        }
 
         func databaseChanges(since token: String?) async throws(ServiceError)
             -> DatabaseChangesPage
         {
-            requests.withLock { $0 += 1 }
             var page = try await service.databaseChanges(since: nil)
-            page.token = "same"
+            page.token = try self.token()
             page.moreComing = true
             return page
         }
@@ -25,18 +36,20 @@ import Threading
         func zoneChanges(
             in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
         ) async throws(ServiceError) -> ZoneChangesPage {
-            requests.withLock { $0 += 1 }
-            return ZoneChangesPage(records: [], deletions: [], token: "same", moreComing: true)
+            ZoneChangesPage(
+                records: [], deletions: [], token: try self.token(), moreComing: true)
         }
     }
 
+    private static let tokens = [["same"], ["one", "other"]]
     private let cloud = SimulatedCloud()
 
-    @Test func `a round ends and pushes what waits`() async throws {
+    @Test(arguments: tokens)
+    func `a round ends and pushes what waits`(tokens: [String]) async throws {
         let phone = try Device(cloud)
         try await phone.note("a", "one")
         await phone.engine.stop()
-        let service = StuckService(service: phone.service)
+        let service = StuckService(service: phone.service, tokens: tokens)
         let engine = SyncEngine(
             store: phone.store, service: service, configuration: phone.engine.configuration)
         for _ in 0..<3 { try await engine.sync() }
@@ -44,10 +57,13 @@ import Threading
         #expect(service.requests.withLock { $0 } < 60)
     }
 
-    @Test func `a full fetch takes nothing for deleted, and is tried again`() async throws {
+    @Test(arguments: tokens)
+    func `a full fetch takes nothing for deleted, and is tried again`(
+        tokens: [String]
+    ) async throws {
         let phone = try await Device.withNotes(cloud)
         await phone.engine.stop()
-        let service = StuckService(service: phone.service)
+        let service = StuckService(service: phone.service, tokens: tokens)
         let engine = SyncEngine(
             store: phone.store, service: service, configuration: phone.engine.configuration)
         let error = await syncError { try await engine.resync(from: .server) }

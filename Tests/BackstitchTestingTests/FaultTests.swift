@@ -118,6 +118,7 @@ import Testing
             codes.insert(try #require(code))
         }
         #expect(codes.isSubset(of: FaultKind.proxyAnswers.map { $0.code }) && codes.count > 2)
+        #expect(!codes.contains(.limitExceeded), "one record can't be split")
         #expect((1..<60).contains(fixture.names.count))
         #expect(fixture.phone.faultCounts == [.proxyAnswer: 60])
     }
@@ -133,6 +134,26 @@ import Testing
         }
         let page = try await fixture.page(since: first.token)
         #expect(page.records.map(\.recordName) == ["a"] && !page.moreComing)
+    }
+
+    @Test func `a stuck feed may give two tokens in turn, from either of which it goes on`()
+        async throws
+    {
+        let fixture = try await Fixture()
+        let first = try await fixture.page()
+        try await fixture.create("a")
+        fixture.phone.inject(ScriptedFault(.stuckFeed, for: .requests(3), alternates: true))
+        var tokens = [first.token]
+        for _ in 0..<3 {
+            let page = try await fixture.page(since: tokens.last)
+            #expect(page.records.isEmpty && page.moreComing)
+            tokens.append(page.token)
+        }
+        #expect(tokens[0] == tokens[2] && tokens[1] == tokens[3] && tokens[0] != tokens[1])
+        for token in tokens.suffix(2) {
+            let page = try await fixture.page(since: token)
+            #expect(page.records.map(\.recordName) == ["a"] && !page.moreComing)
+        }
     }
 
     @Test func `a record that a page can't deliver is in no later page`() async throws {
@@ -221,8 +242,10 @@ import Testing
     }
 
     private func codeOfCreating(_ name: String, in fixture: Fixture) async -> ServiceError.Code? {
-        await code { () async throws(ServiceError) in
-            _ = try await fixture.modify([Fixture.creation(name)])
+        do throws(ServiceError) {
+            return try await fixture.modify(Fixture.creation(name))?.code
+        } catch {
+            return error.code
         }
     }
 }

@@ -11,7 +11,8 @@ import BackstitchSync
 /// | `missed` | the service has another version than is known here, so that no push went well since |
 /// | `unheard` | the service does not have the record, as far as is known |
 /// | `sent` | the record waits to be created |
-/// | `incomplete`, `undelivered`, `duplicate` | is the service's alone; they can be read |
+/// | `duplicate` | a pull is to come, at whose end records with one value become one |
+/// | `incomplete`, `undelivered` | is the service's alone; they can be read |
 struct NoteRules {
     private let reader: TableReader
     private let entries: [RecordPlace: RecordAccount]
@@ -33,9 +34,9 @@ struct NoteRules {
                 return true
             }
         }
-        let isFetching = try ZoneStates(reader).names().contains {
-            try reader.zoneState($0).isFullFetch
-        }
+        let states = try ZoneStates(reader).names().map { try reader.zoneState($0) }
+        let isFetching = states.contains { $0.isFullFetch }
+        let isPulling = states.contains { $0.needsPull }
         try check(.seen) { _, _ in isFetching ? nil : "is left of a full fetch" }
         try check(.missed) { name, value in
             if ![0, 8, 9].contains(value.count) { return "can't be read" }
@@ -55,6 +56,11 @@ struct NoteRules {
             }
             return isWaiting ? nil : "is of a record that does not wait to be created"
         }
+        try check(.duplicate) { _, value in
+            let other = RecordName(String(decoding: value, as: UTF8.self))
+            if !value.isEmpty, other.violation != nil { return "can't be read" }
+            return isPulling ? nil : "is left though no pull is to come"
+        }
         try check(.incomplete) { _, value in value.count > 6 ? nil : "can't be read" }
         try check(.undelivered) { _, value in value.count == 10 ? nil : "can't be read" }
         return problems
@@ -67,7 +73,7 @@ struct NoteRules {
     ///   a missed version may be one that it does not have any more, and is looked up without end.
     func leftovers(mayGoBack: Bool) throws -> [String] {
         var names: [String] = []
-        var kinds: [RecordNotes] = [.seen, .undelivered, .sent]
+        var kinds: [RecordNotes] = [.seen, .undelivered, .sent, .duplicate]
         if !mayGoBack { kinds.append(.missed) }
         for kind in kinds {
             try reader.meta.visitNotes(kind) { name, _ in

@@ -5,7 +5,8 @@ import BackstitchTesting
 public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     /// Some of everything.
     case `default`
-    /// Devices and another client edit and exchange; nothing goes wrong.
+    /// Devices and another client edit and exchange; nothing goes wrong. So the service keeps all commits, and
+    /// the fault *rollback* is in no seed.
     case quiet
     /// Few records, and many edits of the same.
     case conflicts
@@ -19,7 +20,8 @@ public enum SimulationProfile: String, Hashable, Sendable, CaseIterable {
     case limits
     /// Records with natural keys, which become one if several devices make them.
     case naturalKeys
-    /// Records with files, whose transfers are cut.
+    /// Records with files, whose transfers are cut. The service keeps all commits and there is no *rollback*:
+    /// devices evict what the service has, and a lost commit would take the only copy of a file along.
     case assets
     /// Applications of mixed versions change all records once, each on its devices.
     case migrations

@@ -154,6 +154,8 @@ public struct InjectedFault: Hashable, Sendable, Codable {
     public var lateBy: Int
     /// The seconds to wait, for errors that tell them.
     public var retryAfterSeconds: Double?
+    /// For `stuckFeed`, whether the pages have two tokens in turn; nil is no.
+    public var alternates: Bool?
 
     /// A fault of the next request that it applies to.
     public init(
@@ -170,7 +172,7 @@ public struct InjectedFault: Hashable, Sendable, Codable {
     var scripted: ScriptedFault {
         ScriptedFault(
             kind, skip: skip, for: .requests(requests), retryAfterSeconds: retryAfterSeconds,
-            lateBy: lateBy)
+            lateBy: lateBy, alternates: alternates == true)
     }
 }
 

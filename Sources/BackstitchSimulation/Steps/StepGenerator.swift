@@ -149,6 +149,10 @@ struct StepGenerator {
         var fault = InjectedFault(kind, lateBy: generator.below(4))
         // Some need a request of a certain kind, or a conflict, and wait for one.
         if FaultKind.rare.contains(kind) || kind == .stuckFeed { fault.requests = 40 }
+        if kind == .stuckFeed {
+            var aside = generator.aside(0x7475_726E)
+            if aside.chance(0.5) { fault.alternates = true }
+        }
         if kind.requestCode != nil, generator.chance(0.3) { fault.skip = generator.below(4) }
         if kind.rawValue.hasSuffix("RetryAfter") { fault.retryAfterSeconds = 5 }
         return .inject(fault)

@@ -18,6 +18,8 @@ package struct ChangeToken: Hashable, Sendable {
     package var sequence: Int
     /// The last commit of the server when the token was given out, or of what its holder wrote since.
     var mark: CommitHistory.Mark
+    /// Whether it is the other of the two texts for the same place, which a stuck feed may give in turn.
+    private var isTurned = false
 
     init(
         _ kind: Kind, epoch: Int, owner: Int, origin: Int, sequence: Int, mark: CommitHistory.Mark
@@ -36,7 +38,9 @@ package struct ChangeToken: Hashable, Sendable {
     /// Reads a token; nil for text that no server gave out.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 8, let kind = Kind(rawValue: String(parts[0])) else { return nil }
+        guard parts.count == 8, let kind = Kind(rawValue: parts[0].lowercased()) else {
+            return nil
+        }
         var numbers: [Int] = []
         for part in parts[1...6] {
             guard let number = Int(part, radix: 36), number >= 0 else { return nil }
@@ -45,6 +49,7 @@ package struct ChangeToken: Hashable, Sendable {
         self.init(
             kind, epoch: numbers[0], owner: numbers[1], origin: numbers[2], sequence: numbers[3],
             mark: CommitHistory.Mark(run: numbers[4], number: numbers[5]))
+        isTurned = parts[0] != kind.rawValue
         guard self.text == text else { return nil }
     }
 
@@ -61,10 +66,17 @@ package struct ChangeToken: Hashable, Sendable {
         return sent
     }
 
+    /// The token for the same place with another text.
+    var turned: ChangeToken {
+        var token = self
+        token.isTurned.toggle()
+        return token
+    }
+
     /// The token as clients carry it.
     var text: String {
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
-        var text = kind.rawValue
+        var text = isTurned ? kind.rawValue.uppercased() : kind.rawValue
         for number in [epoch, owner, origin, sequence, mark.run, mark.number] {
             text += "-" + String(number, radix: 36)
             digest = (digest ^ UInt64(truncatingIfNeeded: number)) &* 0x100_0000_01B3

@@ -28,8 +28,8 @@ extension CloudState {
             page.records = state.staleRecords(after: token.sequence, count: count, fields: fields)
             return .success(.zoneChanges(page))
         }
-        if faults.takeEmptyPage() {
-            page.moreComing = true
+        if let next = faults.takeEmptyPage(after: page.token) {
+            (page.token, page.moreComing) = (next, true)
             return .success(.zoneChanges(page))
         }
         let stretch = state.stretch(
@@ -62,8 +62,8 @@ extension CloudState {
         var page = DatabaseChangesPage(
             changedZones: [], endedZones: [:], token: text ?? token.text, moreComing: false)
         if faults.takeStaleRead() { return .success(.databaseChanges(page)) }
-        if faults.takeEmptyPage() {
-            page.moreComing = true
+        if let next = faults.takeEmptyPage(after: page.token) {
+            (page.token, page.moreComing) = (next, true)
             return .success(.databaseChanges(page))
         }
         let count = faults.pageSize(limits.recordsPerPage)

@@ -40,7 +40,12 @@ struct RequestFaults: Sendable {
 
     mutating func takeStaleRead() -> Bool { take(.staleRead) }
 
-    mutating func takeEmptyPage() -> Bool { take(.stuckFeed) || take(.emptyPages) }
+    /// The token of an empty page, if one was chosen, for a request that is answered from a token on.
+    mutating func takeEmptyPage(after token: String) -> String? {
+        guard take(.stuckFeed) else { return take(.emptyPages) ? token : nil }
+        let alternates = active.contains { $0.kind == .stuckFeed && $0.alternates }
+        return alternates ? ChangeToken(token)?.turned.text : token
+    }
 
     /// The error that a client makes of a proxy's answer, if one was chosen, and whether the request was
     /// applied.

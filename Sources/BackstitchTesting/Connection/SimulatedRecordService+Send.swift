@@ -26,12 +26,12 @@ extension SimulatedRecordService {
             throw ServiceError(.network, "injected")
         }
         let proxy = departure.faults.takeProxyAnswer()
-        if let proxy, !proxy.isApplied { throw proxy.error }
+        if let proxy, !proxy.isApplied { return try request.reply(ofProxy: proxy.error) }
         let reply = cloud.execute(
             request.owned(by: departure.caller.user), from: departure.caller,
             info: departure.info, faults: &departure.faults)
         if let hook = departure.beforeReply { try await hook(departure.info) }
-        if let proxy { throw proxy.error }
+        if let proxy { return try request.reply(ofProxy: proxy.error) }
         if departure.faults.take(.lostReply) {
             throw ServiceError(.network, "injected")
         }
@@ -61,6 +61,16 @@ extension SimulatedRecordService {
 }
 
 extension ServiceRequest {
+    /// What a client of CloudKit Web Services makes of a proxy's answer to the request: a refusal of its size
+    /// concerns the record alone if there is only one.
+    fileprivate func reply(ofProxy error: ServiceError) throws(ServiceError) -> ServiceReply {
+        guard error.code == .limitExceeded, case .modify(let operations, _, _, _) = self,
+            operations.count == 1
+        else { throw error }
+        let failure = ServiceError(.serviceUnavailable, error.message)
+        return .modified([.failed(failure)], token: nil)
+    }
+
     /// The request with the zone named as the user's own, if the owner named is the user.
     func owned(by user: String?) -> ServiceRequest {
         guard let zone, let owner = zone.ownerName, owner == user else { return self }

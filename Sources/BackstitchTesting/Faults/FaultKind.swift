@@ -21,7 +21,8 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
     case reorderedFeed
     /// A page is empty and has another one after it.
     case emptyPages
-    /// Each page is empty, has another one after it, and repeats the token, for as long as the fault lasts.
+    /// Each page is empty, has another one after it, and repeats the token, or the one before that, for as
+    /// long as the fault lasts.
     case stuckFeed
     /// A proxy answers in the place of the server, with any status and a page of its own. The request may
     /// have been applied. ``proxyAnswers`` has the errors that a client makes of such answers.
@@ -135,7 +136,8 @@ public enum FaultKind: String, Hashable, Sendable, CaseIterable {
 
 extension FaultKind {
     /// The statuses with which proxies answer, and what a client of CloudKit Web Services makes of an answer
-    /// with each and a body in HTML.
+    /// with each and a body in HTML. `limitExceeded` is for requests that can be made smaller: of a push of
+    /// one record this record alone fails, with `serviceUnavailable`.
     package static let proxyAnswers: [(status: Int, code: ServiceError.Code)] = {
         var answers: [(status: Int, code: ServiceError.Code)] = [
             (200, .network), (401, .notAuthenticated), (403, .permissionDenied),

@@ -23,12 +23,14 @@ public struct ScriptedFault: Hashable, Sendable {
     /// For `lateExecution`, how many other requests pass before the request is applied: 0 is right
     /// before the next one.
     public var lateBy: Int
+    /// For `stuckFeed`, whether the pages have two tokens in turn, and not the same one.
+    public var alternates: Bool
 
     /// A fault of the next request that it applies to.
     public init(
         _ kind: FaultKind, on request: RequestKind? = nil, skip: Int = 0,
         for duration: Duration = .requests(1), retryAfterSeconds: Double? = nil,
-        recordName: String? = nil, lateBy: Int = 0
+        recordName: String? = nil, lateBy: Int = 0, alternates: Bool = false
     ) {
         self.kind = kind
         self.request = request
@@ -37,5 +39,6 @@ public struct ScriptedFault: Hashable, Sendable {
         self.retryAfterSeconds = retryAfterSeconds
         self.recordName = recordName
         self.lateBy = lateBy
+        self.alternates = alternates
     }
 }
