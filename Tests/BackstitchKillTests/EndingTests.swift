@@ -8,9 +8,9 @@ import Testing
 import WriterHistory
 
 extension KillTests {
-    /// Two to four processes with commits of all kinds share a store, each at a durability of its own, and each is
-    /// killed or closes the store, in an order that a seed draws. What a process knows of the others' commits may
-    /// be old when it closes. Some begin again while others are still there.
+    /// Two to four processes with commits of all kinds share a store, each at a durability of its own, and
+    /// each is killed or closes the store, in an order that a seed draws. What a process knows of the
+    /// others' commits may be old when it closes. Some begin again while others are still there.
     ///
     /// `SHARED_CLOSES` says how many close; 8 unless given. Each seed has a store of its own.
     @Test func `processes of either durability end in any order, and lose nothing`() async throws {

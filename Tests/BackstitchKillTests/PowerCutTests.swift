@@ -16,14 +16,15 @@ extension KillTests {
     /// So many cuts come to a disk. Then it is new, and so are the store and its seed.
     private static let cutsPerDisk = 4
 
-    /// Two to four processes, each at a durability of its own, write to a store on a device of its own. Some
-    /// close the store, and the others are killed. The bytes that the device has at that moment are all that is
-    /// left: what the system held back is lost. The copy is mounted, which replays the file system's journal,
-    /// and the store is opened as after a start of the system. In each second round the system runs on instead,
-    /// as if the disk had been away; it may have written down some of what it held back.
+    /// Two to four processes, each at a durability of its own, write to a store on a device of its own.
+    /// Some close the store, and the others are killed. The bytes that the device has at that moment are
+    /// all that is left: what the system held back is lost. The copy is mounted, which replays the file
+    /// system's journal, and the store is opened as after a start of the system. In each second round the
+    /// system runs on instead, as if the disk had been away; it may have written down some of what it held
+    /// back.
     ///
-    /// All that was acknowledged at full durability has to be there, and so has all that a process acknowledged
-    /// before it closed the store: a close writes down what relaxed commits left open.
+    /// All that was acknowledged at full durability has to be there, and so has all that a process
+    /// acknowledged before it closed the store: a close writes down what relaxed commits left open.
     ///
     /// `POWER_CUTS` says how often; 6 unless given.
     @Test(.enabled(if: disks > 0, "nothing can be mounted here"))

@@ -18,12 +18,12 @@ import Waiting
 /// does the same however long a test needs for its own part.
 ///
 /// With the mode `alone` it writes. With `shared` it shares the store: it also reads and observes, and ends
-/// with an error if what it sees can't be. With `full` and `relaxed` it does so too, at that durability, and its
-/// commits are of all kinds, drawn from a seed that one more argument has, see ``MixedWriters``.
-/// With `plain` instead it does not keep the views up; with `files` it writes files, see ``FileWriter``; with
-/// `transfer` it exchanges them with a hub, which four more arguments tell, see ``FileDevice``; with
-/// `migrate` it makes data migrations, see ``Migrations``; with `versions` and `unnumbered` it is a version of a
-/// program and does what it is told, see ``Versions``.
+/// with an error if what it sees can't be. With `full` and `relaxed` it does so too, at that durability,
+/// and its commits are of all kinds, drawn from a seed that one more argument has, see ``MixedWriters``.
+/// With `plain` instead it does not keep the views up; with `files` it writes files, see ``FileWriter``;
+/// with `transfer` it exchanges them with a hub, which four more arguments tell, see ``FileDevice``; with
+/// `migrate` it makes data migrations, see ``Migrations``; with `versions` and `unnumbered` it is a version
+/// of a program and does what it is told, see ``Versions``.
 @main struct KillHelper {
     static let writers = 4
     /// After so many transactions of this process each reader reads again.

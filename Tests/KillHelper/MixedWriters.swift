@@ -7,8 +7,8 @@ import Synchronization
 import Waiting
 import WriterHistory
 
-/// Writers whose commits are of all kinds, see `WriterHistory`, beside readers, an observer, and a task that marks
-/// what waits as synced and compacts.
+/// Writers whose commits are of all kinds, see `WriterHistory`, beside readers, an observer, and a task
+/// that marks what waits as synced and compacts.
 ///
 /// A reader that sees what can't be ends the process with an error, and so does the observer.
 struct MixedWriters {
