@@ -196,6 +196,9 @@ let package = Package(
         .target(name: "RawConnection", path: "Tests/RawConnection"),
         .target(name: "Waiting", path: "Tests/Waiting"),
         .target(name: "SmallDisk", dependencies: ["ChildProcess"], path: "Tests/SmallDisk"),
+        .target(
+            name: "WriterHistory", dependencies: ["BackstitchTesting"],
+            path: "Tests/WriterHistory"),
         .target(name: "CrashStates", dependencies: ["CFaults"], path: "Tests/CrashStates"),
         // The places that tests take, and the watch over what they use.
         .target(name: "TestBudget", dependencies: ["Threading"], path: "Tests/TestBudget"),
@@ -223,15 +226,16 @@ let package = Package(
         .executableTarget(
             name: "BackstitchKillHelper",
             dependencies: [
-                "Backstitch", "BackstitchViews", "BackstitchStore", "CloudKitRecordService",
-                "Waiting",
+                "Backstitch", "BackstitchCore", "BackstitchViews", "BackstitchStore",
+                "BackstitchSync", "CloudKitRecordService", "Waiting", "WriterHistory",
             ],
             path: "Tests/KillHelper"),
         .testTarget(
             name: "BackstitchKillTests",
             dependencies: [
                 "Backstitch", "BackstitchStore", "BackstitchCore", "BackstitchKillHelper",
-                "BackstitchViews", "ChildProcess", "LMDB", "SmallDisk", "TestBudget", "Waiting",
+                "BackstitchTesting", "BackstitchViews", "ChildProcess", "LMDB", "SmallDisk",
+                "TestBudget", "Waiting", "WriterHistory",
             ]),
         .testTarget(
             name: "BackstitchRaceTests",

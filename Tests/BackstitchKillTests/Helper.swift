@@ -7,13 +7,19 @@ import Waiting
 /// A process of the helper, and what it prints.
 final class Helper {
     /// It has ended by itself.
-    struct Ended: Error {}
+    struct Ended: Error {
+        /// Its arguments, with the seed if it has one.
+        let arguments: [String]
+        let errors: [Substring]
+        let state: String
+    }
 
     private final class Output: Sendable {
         let state = Mutex((bytes: Data(), lines: 0, hasEnded: false))
     }
 
     private let process: ChildProcess
+    private let arguments: [String]
     /// The file at which it closes its store.
     private let closing: String
     private let output = Output()
@@ -25,11 +31,17 @@ final class Helper {
     ///   - mode: What it does, and how it shares the store.
     ///   - most: The most transactions that each writer makes, or items that are migrated. Then the process is
     ///     idle: what a test does is the same on a machine on which the test itself gets on slowly.
-    init(_ path: String, firstWriter writer: Int = 0, mode: String = "shared", most: Int) throws {
-        let process = try ChildProcess([
-            ChildProcess.path(ofBuilt: "BackstitchKillHelper"), path, "\(writer)", mode, "\(most)",
-        ])
+    ///   - seed: What the commits are drawn from, in the modes that draw them.
+    init(
+        _ path: String, firstWriter writer: Int = 0, mode: String = "shared", most: Int,
+        seed: UInt64? = nil
+    ) throws {
+        var arguments = [path, "\(writer)", mode, "\(most)"]
+        if let seed { arguments.append("\(seed)") }
+        let process = try ChildProcess(
+            [ChildProcess.path(ofBuilt: "BackstitchKillHelper")] + arguments)
         self.process = process
+        self.arguments = arguments
         closing = "\(path)-close-\(writer)"
         let output = output
         Thread.detachNewThread {
@@ -45,6 +57,8 @@ final class Helper {
 
     /// How many lines it printed.
     var lineCount: Int { output.state.withLock { $0.lines } }
+    /// What is thrown when it has ended by itself.
+    var ended: Ended { Ended(arguments: arguments, errors: errors, state: process.state) }
     /// Whether it printed all it will.
     var hasEnded: Bool { output.state.withLock { $0.hasEnded } }
 
@@ -53,6 +67,9 @@ final class Helper {
         let whole = bytes.prefix((bytes.lastIndex(of: 10) ?? -1) + 1)
         return String(decoding: whole, as: UTF8.self).split(separator: "\n")
     }
+
+    /// What it found wrong.
+    private var errors: [Substring] { printed.filter { $0.hasPrefix("error") } }
 
     /// The writers and transactions that it has acknowledged until now.
     var acknowledged: [(writer: Int, transaction: Int)] {
@@ -69,7 +86,7 @@ final class Helper {
     /// - Throws: If it ended before.
     func waitForLines(_ count: Int) async throws {
         try await eventually {
-            if hasEnded, lineCount < count { throw Ended() }
+            if hasEnded, lineCount < count { throw ended }
             return lineCount >= count
         }
     }
@@ -79,7 +96,7 @@ final class Helper {
     /// - Throws: If it ended before.
     func waitForWriters(_ count: Int) async throws {
         try await eventually {
-            if hasEnded { throw Ended() }
+            if hasEnded { throw ended }
             return Set(try acknowledged.map(\.writer)).count >= count
         }
     }
@@ -111,10 +128,11 @@ final class Helper {
         _ ending: ChildProcess.Ending, expecting expected: ChildProcess.Ending
     ) throws -> [(writer: Int, transaction: Int)] {
         blockUntil { hasEnded }
-        #expect(printed.filter { $0.hasPrefix("error") } == [])
+        #expect(errors == [], "\(arguments)")
         if ending != expected {
             let complaint = process.complaint.availableData
-            Issue.record("It ended by \(ending): \(String(decoding: complaint, as: UTF8.self))")
+            let text = String(decoding: complaint, as: UTF8.self)
+            Issue.record("\(arguments) ended by \(ending): \(text)")
         }
         return try acknowledged
     }

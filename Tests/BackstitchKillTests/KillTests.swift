@@ -11,9 +11,9 @@ import Waiting
 /// A process that writes at full durability is killed again and again, at any moment.
 ///
 /// `KILL_ROUNDS` says how often; 12 unless given. `SHARED_KILLS` says how many of several processes that
-/// share a store are killed; 10 unless given. `SHARED_CLOSES` says how many of them close it; 8 unless
-/// given. `VIEW_ROUNDS` says how many write beside a store with views; 4 unless given. `FULL_DISK_KILLS` says
-/// how many are killed on each disk that is full now and then; 6 unless given.
+/// share a store are killed; 10 unless given. `VIEW_ROUNDS` says how many write beside a store with views; 4
+/// unless given. `FULL_DISK_KILLS` says how many are killed on each disk that is full now and then; 6 unless
+/// given.
 ///
 /// Each process makes so many transactions at most, so that a store is as large on a busy machine as on any.
 @Suite(.budgeted, .serialized) struct KillTests {
@@ -82,54 +82,6 @@ import Waiting
         print("\(kills) kills, \(total) acknowledged")
         #expect(total > kills)
         try await check(path, acknowledged, "shared")
-    }
-
-    /// What a process knows of the others' commits may be old when it closes.
-    @Test(arguments: ["shared", "relaxed"])
-    func `processes that share a store close it in any order, and lose nothing`(
-        mode: String
-    ) async throws {
-        let ends = Load.count("SHARED_CLOSES", else: 8)
-        let root = FileManager.default.temporaryDirectory.path + "/close-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: root) }
-        let path = root + "/store"
-        var processes: [Helper?] = [nil, nil, nil, nil]
-        var acknowledged: [Int: Int] = [:]
-        func note(_ all: [(writer: Int, transaction: Int)]) {
-            for one in all {
-                acknowledged[one.writer] = max(acknowledged[one.writer] ?? -1, one.transaction)
-            }
-        }
-        var state: UInt64 = 13
-        func random(below bound: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(state >> 33) % bound
-        }
-        var (closes, turns) = (0, 0)
-        while closes < ends {
-            turns += 1
-            let number = random(below: 4)
-            guard let process = processes[number] else {
-                // One that writes next to nothing is idle soon, and others go on.
-                processes[number] = try Helper(
-                    path, firstWriter: 2 * number, mode: mode, most: [2, 40][random(below: 2)])
-                continue
-            }
-            try await process.waitForLines(1 + random(below: 4))
-            // Records are applied after half a second without a commit.
-            let microseconds = UInt32(random(below: [1_000, 50_000, 800_000][random(below: 3)]))
-            if random(below: 4) == 0 {
-                note(try process.kill(afterMicroseconds: microseconds))
-            } else {
-                note(try process.close(afterMicroseconds: microseconds))
-                closes += 1
-            }
-            processes[number] = nil
-        }
-        for process in processes { if let process { note(try process.close()) } }
-        print("\(closes) closes in \(turns) turns, \(mode)")
-        try await check(path, acknowledged, "closed in any order")
     }
 
     @Test func `views are of the moment of the records while processes without them write`()
@@ -224,7 +176,7 @@ import Waiting
                     try helper.acknowledged.contains { $0 == (0, 0) }
                 }
                 try await eventually {
-                    for helper in helpers where helper.hasEnded { throw Helper.Ended() }
+                    for helper in helpers where helper.hasEnded { throw helper.ended }
                     return try helpers.contains { try $0.lineCount >= lines || areDone($0) }
                 }
                 // Without an item to wait for, the kill comes while a store is opened.
@@ -341,7 +293,7 @@ import Waiting
     }
 
     /// Checks that the views have what the records have, and that they still do once both are ready.
-    private func checkViews(of store: Store, _ comment: Comment) async throws {
+    func checkViews(of store: Store, _ comment: Comment) async throws {
         try await store.prepareProjections()
         #expect(try store.projections().map(\.state) == [.ready, .ready], comment)
         try store.read { transaction in

@@ -1,6 +1,7 @@
 import Backstitch
 import BackstitchCore
 import BackstitchStore
+import BackstitchTesting
 import Foundation
 import LMDB
 import SmallDisk
@@ -10,64 +11,88 @@ import Testing
 extension KillTests {
     /// Disks on which a power cut can be had: their file system has a journal of its own.
     private static let disks = SmallDisk.kinds.contains { $0 != .tmpfs(mebibytes: 16) } ? 1 : 0
+    /// With space for what the processes write, and the 64 MiB that have to be free for a journal.
+    private static let disk = SmallDisk.Kind.ext4(mebibytes: 192)
+    /// So many cuts come to a disk. Then it is new, and so are the store and its seed.
+    private static let cutsPerDisk = 4
 
-    /// Two processes write to a store on a device of its own. They are killed, and the bytes that the device
-    /// has at that moment are all that is left: what the system held back is lost. The copy is mounted,
-    /// which replays the file system's journal, and the store is opened as after a start of the system. In
-    /// each second round the system runs on instead, as if the disk had been away; it may have written down
-    /// some of what it held back.
+    /// Two to four processes, each at a durability of its own, write to a store on a device of its own.
+    /// Some close the store, and the others are killed. The bytes that the device has at that moment are
+    /// all that is left: what the system held back is lost. The copy is mounted, which replays the file
+    /// system's journal, and the store is opened as after a start of the system. In each second round the
+    /// system runs on instead, as if the disk had been away; it may have written down some of what it held
+    /// back.
     ///
-    /// `POWER_CUTS` says how often, of either durability; 4 unless given.
-    @Test(
-        .enabled(if: disks > 0, "nothing can be mounted here"),
-        arguments: [StoreConfiguration.Durability.full, .relaxed])
-    func `what was acknowledged survives power cuts, and relaxed stores are whole`(
-        durability: StoreConfiguration.Durability
-    ) async throws {
-        let rounds = Load.count("POWER_CUTS", else: 4)
-        let mode = durability == .full ? "shared" : "relaxed"
-        var state: UInt64 = 3
-        func random(below bound: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(state >> 33) % bound
-        }
-        var disk = try SmallDisk(.ext4(mebibytes: 64))
-        var acknowledged: [Int: Int] = [:]
-        var total = 0
+    /// All that was acknowledged at full durability has to be there, and so has all that a process
+    /// acknowledged before it closed the store: a close writes down what relaxed commits left open.
+    ///
+    /// `POWER_CUTS` says how often; 6 unless given.
+    @Test(.enabled(if: disks > 0, "nothing can be mounted here"))
+    func `what was acknowledged survives power cuts, whoever closed the store before`() async throws
+    {
+        let rounds = Load.count("POWER_CUTS", else: 6)
+        var (closes, kills) = (0, 0)
+        var disk = try SmallDisk(Self.disk)
+        var processes = MixedProcesses(path: "", seed: 0)
+        var random = SeededGenerator(seed: 0)
         for round in 0..<rounds {
-            if round % 20 == 0 {
-                disk = try SmallDisk(.ext4(mebibytes: 64))
-                acknowledged = [:]
+            if round % Self.cutsPerDisk == 0 {
+                let seed = UInt64(round / Self.cutsPerDisk)
+                if round > 0 { disk = try SmallDisk(Self.disk) }
+                processes = MixedProcesses(path: disk.path + "/store", seed: seed)
+                random = SeededGenerator(seed: seed)
             }
-            let helpers = try [0, 2].map {
-                try Helper(disk.path + "/store", firstWriter: $0, mode: mode, most: 200)
+            for number in 0..<Int.random(in: 2...4, using: &random) {
+                try processes.start(number, most: [12], &random)
             }
             // Some cuts come while the store is being made or recovered.
-            let lines = round % 5 == 1 ? 0 : random(below: 80)
-            try await helpers[0].waitForLines(lines)
+            let isEarly = round % 5 == 1
+            let lines = isEarly ? 0 : Int.random(in: 0...12, using: &random)
+            try await processes.running[0].helper.waitForLines(lines)
             let isRestarted = round % 2 == 0
             if !isRestarted {
                 sync()
-                try await helpers[0].waitForLines(lines + random(below: 60))
+                let more = Int.random(in: 0...12, using: &random)
+                try await processes.running[0].helper.waitForLines(lines + more)
             }
-            let microseconds = UInt32(random(below: 30_000))
-            let killed = try helpers[0].kill(afterMicroseconds: microseconds) + helpers[1].kill()
+            let closing =
+                isEarly ? 0 : Int.random(in: 0...processes.running.count, using: &random)
+            for _ in 0..<closing {
+                let helper = processes.takeAny(&random).helper
+                // It opens the store before it can close it.
+                try await helper.waitForLines(1)
+                processes.promise(try helper.close())
+            }
+            let kept = processes.running.count
+            try killAll(&processes, &random)
             disk = try disk.afterPowerCut()
-            for (writer, transaction) in killed {
-                total += 1
-                guard durability == .full else { continue }
-                acknowledged[writer] = max(acknowledged[writer] ?? -1, transaction)
-            }
-            let path = disk.path + "/store"
-            if isRestarted, FileManager.default.fileExists(atPath: path + "/data.mdb") {
-                var options = EnvironmentOptions.store
-                options.boot = BootID(testing: UInt64(round) + 1)
-                try Environment.open(at: path, options: options).close()
-            }
+            processes.path = disk.path + "/store"
+            if isRestarted { try restart(processes.path, boot: UInt64(round) + 1) }
             try await check(
-                path, acknowledged, "power cut \(round), restarted: \(isRestarted), \(durability)")
+                processes, "seed \(processes.seed), cut \(round), restarted: \(isRestarted)")
+            (closes, kills) = (closes + closing, kills + kept)
         }
-        print("\(rounds) power cuts, \(durability), \(total) acknowledged transactions")
-        #expect(total > rounds)
+        print("\(rounds) power cuts, \(closes) closes and \(kills) kills before them")
+    }
+
+    /// Kills those that did not close the store, at a moment by chance.
+    private func killAll(
+        _ processes: inout MixedProcesses, _ random: inout SeededGenerator
+    ) throws {
+        var microseconds = UInt32.random(in: 0..<30_000, using: &random)
+        while !processes.running.isEmpty {
+            let process = processes.takeAny(&random)
+            let acknowledged = try process.helper.kill(afterMicroseconds: microseconds)
+            if process.durability == .full { processes.promise(acknowledged) }
+            microseconds = 0
+        }
+    }
+
+    /// Opens a store as after a start of the system, if there is one.
+    private func restart(_ path: String, boot number: UInt64) throws {
+        guard FileManager.default.fileExists(atPath: path + "/data.mdb") else { return }
+        var options = EnvironmentOptions.store
+        options.boot = BootID(testing: number)
+        try Environment.open(at: path, options: options).close()
     }
 }

@@ -7,6 +7,7 @@ import BackstitchViews
     @Attribute(.indexed) var writer: Int
     var transaction: Int
     var revision: Int
+    var text: String = ""
 }
 
 /// A view that is kept up in the writes, and one that catches up.

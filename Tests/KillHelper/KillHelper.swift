@@ -18,11 +18,12 @@ import Waiting
 /// does the same however long a test needs for its own part.
 ///
 /// With the mode `alone` it writes. With `shared` it shares the store: it also reads and observes, and ends
-/// with an error if what it sees can't be. With `relaxed` it does so too, and its commits are not synced.
-/// With `plain` instead it does not keep the views up; with `files` it writes files, see ``FileWriter``; with
-/// `transfer` it exchanges them with a hub, which four more arguments tell, see ``FileDevice``; with
-/// `migrate` it makes data migrations, see ``Migrations``; with `versions` and `unnumbered` it is a version of a
-/// program and does what it is told, see ``Versions``.
+/// with an error if what it sees can't be. With `full` and `relaxed` it does so too, at that durability,
+/// and its commits are of all kinds, drawn from a seed that one more argument has, see ``MixedWriters``.
+/// With `plain` instead it does not keep the views up; with `files` it writes files, see ``FileWriter``;
+/// with `transfer` it exchanges them with a hub, which four more arguments tell, see ``FileDevice``; with
+/// `migrate` it makes data migrations, see ``Migrations``; with `versions` and `unnumbered` it is a version
+/// of a program and does what it is told, see ``Versions``.
 @main struct KillHelper {
     static let writers = 4
     /// After so many transactions of this process each reader reads again.
@@ -40,28 +41,36 @@ import Waiting
 
     /// Does what a mode is for, and is idle then, with the store open.
     private static func run(
-        _ mode: String, at path: String, _ first: Int, _ most: Int, _ hub: [String]
+        _ mode: String, at path: String, _ first: Int, _ most: Int, _ more: [String]
     ) async throws {
         if mode == "files" {
             return try await FileWriter(path, number: first) { acknowledge($0) }.run(most)
         }
         if mode == "transfer" {
-            return try await FileDevice(path, number: first, hub: hub) { acknowledge($0) }
+            return try await FileDevice(path, number: first, hub: more) { acknowledge($0) }
                 .run(most)
         }
         if mode == "versions" || mode == "unnumbered" {
             return try Versions.serve(path, version: first, isNumbered: mode == "versions")
         }
         if mode == "migrate" { return try await Migrations.make(in: path, most: most) }
-        let isSharing = mode == "shared" || mode == "relaxed"
+        let durability = StoreConfiguration.Durability(rawValue: mode)
         var configuration = mode == "plain" ? StoreConfiguration() : Views.configuration
-        if mode == "relaxed" { configuration.durability = .relaxed }
+        configuration.durability = durability ?? .full
         let store = try Store(
             at: path, schema: StoreSchema(Item.self), configuration: configuration)
         close(store, when: "\(path)-close-\(first)")
-        let writers = first..<first + (isSharing ? 2 : Self.writers)
         do {
-            try await use(store, writers, most, isSharing: isSharing)
+            if durability == nil {
+                let isSharing = mode == "shared"
+                let writers = first..<first + (isSharing ? 2 : Self.writers)
+                try await use(store, writers, most, isSharing: isSharing)
+            } else {
+                guard let seed = more.first.flatMap({ UInt64($0) }) else {
+                    fail("a seed is missing")
+                }
+                try await MixedWriters(store: store, seed: seed).run(first..<first + 2, most)
+            }
         } catch let error as StoreError where error.code == .closed {
             // The thread that closed it ends the process.
         }
@@ -177,7 +186,8 @@ import Waiting
         }
     }
 
-    private static func fail(_ message: String) -> Never {
+    /// Says what is wrong, and ends the process.
+    static func fail(_ message: String) -> Never {
         acknowledge("error \(message)\n")
         exit(1)
     }

@@ -46,5 +46,7 @@ struct LoggedChanges {
             return true
         }
         close()
+        // The last ones may be gone too; without an end, the log's last operation is always there.
+        if end < .max, next < end { visit(ChangeSet(lost: next..<end)) }
     }
 }

@@ -102,6 +102,23 @@ import Testing
         try await store.expectConsistent()
     }
 
+    /// A commit is delivered behind those of other processes, which may be compacted away by then.
+    @Test func `operations that are gone just before another one are lost changes`() async throws {
+        try await name("a", "1")
+        try await remove("a")
+        try await name("b", "1")
+        try await acknowledge()
+        try await store.compact(.keepUnsyncedOnly)
+        #expect(try store.kinds() == ["3 baseline", "5 acknowledge"])
+        let lost = try store.read { transaction in
+            var lost: [ChangeSet] = []
+            try LoggedChanges(transaction.reader).visit(from: 4, before: 5) { lost.append($0) }
+            return lost
+        }
+        #expect(lost.map(\.sequences) == [4..<5])
+        #expect(lost.allSatisfy { !$0.isComplete })
+    }
+
     @Test func `the number of the last operation is not given again`() async throws {
         try await name("a", "1")
         try await acknowledge()
