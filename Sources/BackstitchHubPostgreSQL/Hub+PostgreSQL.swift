@@ -71,7 +71,7 @@ extension PostgreSQLAddress {
     /// - Throws: The failure that a start would have, whose message says what to do.
     package func check(files folder: String, hasBucket: Bool) throws {
         try Self.refuseData(in: folder)
-        try PostgreSQLHubStorage.check(self, hasBucket: hasBucket)
+        try PostgreSQLHubStorage.check(self, clock: .system, hasBucket: hasBucket)
     }
 
     fileprivate static func refuseData(in folder: String) throws(HubError) {

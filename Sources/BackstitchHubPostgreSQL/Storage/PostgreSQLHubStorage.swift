@@ -61,8 +61,8 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
 
     /// Throws if a hub can't be served because of what the database holds, or its server is. Nothing is
     /// changed.
-    static func check(_ address: PostgreSQLAddress, hasBucket: Bool) throws {
-        let storage = try PostgreSQLHubStorage(address, clock: .system, limits: HubLimits())
+    static func check(_ address: PostgreSQLAddress, clock: HubClock, hasBucket: Bool) throws {
+        let storage = try PostgreSQLHubStorage(address, clock: clock, limits: HubLimits())
         defer { storage.close() }
         try storage.checkBucket(isGiven: hasBucket)
     }

@@ -254,7 +254,7 @@ struct PostgreSQLStorageTests {
     @Test func `a database without tables is refused with the command that makes them`() throws {
         let schema = try TemporarySchema(migrated: false)
         #expect(throws: HubError.self) {
-            try PostgreSQLHubStorage.check(schema.address, hasBucket: true)
+            try PostgreSQLHubStorage.check(schema.address, clock: .system, hasBucket: true)
         }
         do {
             try schema.storage().close()

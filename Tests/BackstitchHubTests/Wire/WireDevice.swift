@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import BackstitchSync
 import BackstitchTesting
 
