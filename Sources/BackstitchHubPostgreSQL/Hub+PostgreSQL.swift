@@ -65,12 +65,13 @@ extension PostgreSQLAddress {
         try PostgreSQLHubStorage.migrate(self, clock: .system)
     }
 
-    /// Checks that a hub can be opened over the database, with its files in a folder. Nothing is changed.
+    /// Checks that a hub can be served over the database, with its files in a folder. Nothing is changed.
     ///
-    /// - Throws: The failure that opening it would have, whose message says what to do.
-    package func check(files folder: String) throws {
+    /// - Parameter hasBucket: Whether the hub is given a bucket for files.
+    /// - Throws: The failure that a start would have, whose message says what to do.
+    package func check(files folder: String, hasBucket: Bool) throws {
         try Self.refuseData(in: folder)
-        try PostgreSQLHubStorage.check(self)
+        try PostgreSQLHubStorage.check(self, clock: .system, hasBucket: hasBucket)
     }
 
     fileprivate static func refuseData(in folder: String) throws(HubError) {

@@ -385,10 +385,44 @@ import Waiting
         #expect(try child.wait() == .exit(code: 0))
         let told = String(decoding: child.complaint.readDataToEndOfFile(), as: UTF8.self)
         #expect(told.contains("can't be reached") && !told.contains("hidden"))
-        // From now on it needs a bucket.
-        let without = try Runner.run(
-            "hub", "serve", "--listen", "127.0.0.1:0", "--data", fixture.root + "/hub")
-        #expect(without.code == 2 && without.complaint.contains("--bucket"))
+    }
+
+    @Test(arguments: PostgreSQLCluster.isInstalled ? [false, true] : [false])
+    func `the check refuses a hub without its bucket, as a start does`(
+        isInDatabase: Bool
+    ) throws {
+        let cluster = try isInDatabase ? PostgreSQLCluster() : nil
+        defer { cluster?.stop() }
+        var text = "[server]\nlisten = 127.0.0.1:0\n[storage]\ndata = \(fixture.root)/hub\n"
+        if let cluster {
+            #expect(try Runner.run("hub", "migrate", "--storage", cluster.address).code == 0)
+            text += "storage = \(cluster.address)\n"
+        }
+        let (key, path) = (fixture.root + "/bucket.key", fixture.root + "/run.conf")
+        try "key\nhidden\n".write(toFile: key, atomically: true, encoding: .utf8)
+        // Nobody listens there.
+        let bucket = "[bucket]\nbucket = http://127.0.0.1:1/files\nbucket-key = \(key)\n"
+        try (text + bucket).write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(try check(text).code == 0)
+        #expect(try check(text + bucket).complaint.contains("can't be reached"))
+        // From this start on the hub needs a bucket.
+        let child = try Runner.start(["hub", "serve", "--config", path])
+        let line = String(decoding: child.output.availableData, as: UTF8.self)
+        #expect(line.hasPrefix("Listening at http://127.0.0.1:"))
+        child.send(SIGTERM)
+        #expect(try child.wait() == .exit(code: 0))
+        let checked = try check(text)
+        #expect(checked.code == 2 && checked.complaint.contains("Name it (--bucket)"), "\(checked)")
+        let started = try Runner.run("hub", "serve", "--config", fixture.root + "/check.conf")
+        #expect(started.code == 2 && started.complaint.contains("Name it (--bucket)"), "\(started)")
+    }
+
+    @Test func `the check wants a folder for uploads, as a start does`() throws {
+        let key = fixture.root + "/bucket.key"
+        try "key\nhidden\n".write(toFile: key, atomically: true, encoding: .utf8)
+        let text = "[bucket]\nbucket = http://127.0.0.1:1/files\nbucket-key = \(key)\n"
+        let checked = try check(text, "--dev")
+        #expect(checked.code == 2 && checked.complaint.contains("uploads under way"))
     }
 
     @Test func `a service is run by its file, and other actions find the folder there`() throws {

@@ -66,11 +66,13 @@ import Testing
 
     /// What these documents have in backticks, and in which of them; blocks of code are left out.
     private static func names() -> [(name: Substring, document: String)] {
-        aboutCode.flatMap { document in
-            document.text.split(separator: "`", omittingEmptySubsequences: false)
-                .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }
-                .map { ($0.element, document.path) }
-        }
+        aboutCode.flatMap { document in names(in: document).map { ($0, document.path) } }
+    }
+
+    private static func names(in document: SourceFile) -> [Substring] {
+        document.text.split(separator: "`", omittingEmptySubsequences: false)
+            .enumerated().filter { $0.offset % 2 == 1 && !$0.element.contains("\n") }
+            .map(\.element)
     }
 
     @Test func `the documents that tell how the code works are looked at`() {
@@ -108,6 +110,28 @@ import Testing
             return !paths.contains { $0.hasSuffix(path) }
         }
         #expect(missing.map { "\($0.document): \($0.name)" } == [])
+    }
+
+    /// A suite is a type, and a module of tests a folder.
+    @Test func `every suite and variable that the list of tests names is there`() throws {
+        let list = try #require(SourceFile(path: "Tests/README.md"))
+        let names = Self.names(in: list).flatMap { Self.words(of: $0) }
+        let files = ["Sources", "Tests"].flatMap { Repository.swiftFiles(in: $0) }
+        let lines = files.flatMap { file in file.code.map { Self.words(of: $0.line) } }
+        let keywords: Set<Substring> = ["actor", "class", "enum", "struct"]
+        let types = lines.flatMap { words in
+            zip(words, words.dropFirst()).filter { keywords.contains($0.0) }.map { $0.1 }
+        }
+        let folders = try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root + "/Tests")
+        let suites = Set(types + folders.map { $0[...] })
+        let words = Set(lines.joined())
+        let isMissing = { (name: Substring) -> Bool in
+            if name.hasSuffix("Tests") { return name != "Tests" && !suites.contains(name) }
+            return name.contains("_") && name == name.uppercased() && !words.contains(name)
+        }
+        #expect(names.filter(isMissing) == [])
+        #expect(names.filter { $0.hasSuffix("Tests") }.count > 100)
     }
 
     private static func words(of text: Substring) -> [Substring] {

@@ -128,7 +128,32 @@ struct HubService {
                 + "LimitNOFILE of systemd).")
     }
 
-    /// Opens the hub; one in memory if there is no folder, which `--dev` allows.
+    /// Where the hub has its data.
+    private enum Place {
+        case database(PostgreSQLAddress, files: String)
+        case folder(String)
+        /// Nowhere on disk, which `--dev` allows.
+        case memory
+    }
+
+    private func place(hasBucket: Bool) throws -> Place {
+        if let database = try settings.database() {
+            guard let folder = settings.data else {
+                throw UsageError("The option --data is missing: the folder of files.")
+            }
+            return .database(database, files: folder)
+        }
+        if let folder = settings.data { return .folder(folder) }
+        guard !hasBucket else {
+            throw UsageError("The option --data is missing: the folder of uploads under way.")
+        }
+        guard arguments.has(HubCommand.dev) else {
+            throw UsageError("The option --data is missing.")
+        }
+        return .memory
+    }
+
+    /// Opens the hub.
     private func openHub() async throws -> (hub: Hub, temporaryFolder: String?) {
         var configuration = HubConfiguration()
         configuration.publicURL = settings.publicURL
@@ -139,31 +164,24 @@ struct HubService {
         configuration.log = { [console] in console.complain($0) }
         configuration.namesUnknownContainers = arguments.has(HubCommand.dev)
         let store = try settings.fileStore()
+        let place = try place(hasBucket: store != nil)
         // It may come back: records go on without it.
         do { try store?.check() } catch { note("error", Failure.describe(error)) }
-        if let database = try settings.database() {
-            guard let folder = settings.data else {
-                throw UsageError("The option --data is missing: the folder of files.")
-            }
+        switch place {
+        case .database(let database, let folder):
             return (
                 try await Hub(
                     storage: database, files: folder, in: store, configuration: configuration), nil
             )
-        }
-        if let folder = settings.data {
+        case .folder(let folder):
             return (try await Hub(at: folder, files: store, configuration: configuration), nil)
+        case .memory:
+            let folder = FileManager.default.temporaryDirectory
+                .appendingPathComponent("backstitch-hub-\(UUID().uuidString)").path
+            return (
+                try await Hub.temporary(assetFolder: folder, configuration: configuration), folder
+            )
         }
-        guard store == nil else {
-            throw UsageError("The option --data is missing: the folder of uploads under way.")
-        }
-        guard arguments.has(HubCommand.dev) else {
-            throw UsageError("The option --data is missing.")
-        }
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("backstitch-hub-\(UUID().uuidString)").path
-        return (
-            try await Hub.temporary(assetFolder: folder, configuration: configuration), folder
-        )
     }
 
     private func prepare(_ hub: Hub, _ server: HubServer) async throws -> HubDocument {
@@ -218,20 +236,12 @@ struct HubService {
     /// Says what the service would do, and opens nothing for writing.
     private func check() throws -> ExitCode {
         let configuration = try serverConfiguration()
-        guard settings.data != nil || arguments.has(HubCommand.dev) else {
-            throw UsageError("The option --data is missing.")
-        }
-        let database = try settings.database()
-        guard settings.data != nil || database == nil else {
-            throw UsageError("The option --data is missing: the folder of files.")
-        }
-        try settings.fileStore()?.check()
+        let store = try settings.fileStore()
+        let place = try place(hasBucket: store != nil)
+        try store?.check()
         try LogFile.check(settings.accessLog, of: HubCommand.accessLog)
         try LogFile.check(settings.auditLog, of: HubCommand.auditLog)
-        if let data = settings.data {
-            if let database { try database.check(files: data) } else { try HubFolder(data).check() }
-        }
-        let holdsHub = database != nil || settings.data.map { Hub.isHub(at: $0) } ?? false
+        let holdsHub = try check(place, hasBucket: store != nil)
         if arguments.has(.json) {
             console.output.line(
                 try JSON.line(
@@ -245,14 +255,31 @@ struct HubService {
         if let url = configuration.metricsURL {
             console.output.line("Metrics would be at \(url).")
         }
-        if let database {
+        switch place {
+        case .database(let database, _):
             console.output.line("The database \(database.name) holds a hub.")
-        } else if let data = settings.data {
+        case .folder(let folder):
             console.output.line(
-                "'\(data.printable)' "
+                "'\(folder.printable)' "
                     + (holdsHub ? "holds a hub." : "holds no hub; a new one would be made."))
+        case .memory: break
         }
         return .success
+    }
+
+    /// Throws the failure that a start would have because of what is stored.
+    ///
+    /// - Returns: Whether there is a hub.
+    private func check(_ place: Place, hasBucket: Bool) throws -> Bool {
+        switch place {
+        case .database(let database, let folder):
+            try database.check(files: folder, hasBucket: hasBucket)
+            return true
+        case .folder(let folder):
+            try HubFolder(folder).check(hasBucket: hasBucket)
+            return Hub.isHub(at: folder)
+        case .memory: return false
+        }
     }
 }
 

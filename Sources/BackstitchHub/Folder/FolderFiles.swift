@@ -1,6 +1,7 @@
 package import BackstitchHubCore
 import Foundation
 import Glibc
+import LMDB
 import Threading
 import WireCrypto
 
@@ -236,23 +237,11 @@ package final class FolderFiles: HubFiles {
     }
 
     package func putBack(_ place: String, to path: String) {
-        if renameIfFree(place, to: path) {
+        if FileName.renameIfFree(place, to: path) {
             digests?.move(place, to: path)
         } else {
             unlink(place)
         }
-    }
-
-    /// Renames a file unless there is one of the new name; then `errno` is `EEXIST`.
-    private func renameIfFree(_ old: String, to new: String) -> Bool {
-        if link(old, new) == 0 { return unlink(old) == 0 }
-        // Not all file systems can give a file two names.
-        guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno) else { return false }
-        if access(new, F_OK) == 0 {
-            errno = EEXIST
-            return false
-        }
-        return rename(old, new) == 0
     }
 
     package func digest(ofUploadAt path: String) throws -> [UInt8] {
@@ -333,7 +322,7 @@ package final class FolderFiles: HubFiles {
             guard fsync(upload) == 0 else { throw Self.failure("An upload can't be kept") }
             try makeFolder(of: file.partition)
             // Who reads the file that is there goes on to read it.
-            let isNew = renameIfFree(path, to: self.path(file))
+            let isNew = FileName.renameIfFree(path, to: self.path(file))
             guard isNew || errno == EEXIST, Self.sync(folder(of: file.partition)) else {
                 throw Self.failure("An upload can't be kept")
             }

@@ -12,8 +12,12 @@ package struct HubFolder: Sendable {
     /// Throws if its data file is not a hub's alone. Nothing of the folder is changed.
     package func refuseOthers() throws { try LMDBHubStorage.refuseOthers(in: path) }
 
-    /// Throws if a hub can't be opened there because of what it holds. Nothing of the folder is changed.
-    package func check() throws { try LMDBHubStorage.check(path) }
+    /// Throws if a hub can't be served from there because of what it holds. Nothing of the folder is changed.
+    ///
+    /// - Parameter hasBucket: Whether the hub is given a bucket.
+    package func check(hasBucket: Bool) throws {
+        try LMDBHubStorage.check(path, hasBucket: hasBucket)
+    }
 
     /// Whether a process serves it now.
     package var isServed: Bool { ServingLock.isTaken(in: path) }

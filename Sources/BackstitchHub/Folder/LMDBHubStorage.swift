@@ -45,7 +45,7 @@ package final class LMDBHubStorage: SnapshotStorage {
 
     /// Whether a folder has a hub's storage, of any format. Nothing of the folder is changed.
     package static func isThere(in directory: String) -> Bool {
-        EnvironmentFiles(at: directory).has(key: formatKey, inDatabase: databaseName)
+        EnvironmentFiles(at: directory).has(key: text(HubFormat.key), inDatabase: databaseName)
     }
 
     /// Throws if the data file of a folder is not a hub's alone. Nothing of the folder is changed.
@@ -86,22 +86,27 @@ package final class LMDBHubStorage: SnapshotStorage {
         return try LMDBHubStorage(Environment.open(at: directory, options: options))
     }
 
-    /// Throws if a folder can't be opened because of what it holds. Nothing of the folder is changed.
-    static func check(_ directory: String) throws {
+    /// Throws if a hub can't be served from a folder because of what it holds. Nothing of the folder is
+    /// changed.
+    static func check(_ directory: String, hasBucket: Bool) throws {
         try refuseOthers(in: directory)
         guard isThere(in: directory) else { return }
-        try refuse(storedFormat(in: directory), of: directory)
+        let format = try stored(HubFormat.key, in: directory)
+        try refuse(format.map { try HubFormat.version(ofStored: $0) }, of: directory)
+        try HubObjects.check(
+            storedState: stored(HubObjects.stateKey, in: directory), hasBucket: hasBucket)
     }
 
-    private static func storedFormat(in directory: String) throws -> Int? {
+    /// The value of a key in a folder that is not opened.
+    private static func stored(_ key: HubKey, in directory: String) throws -> [UInt8]? {
         var options = options
         options.journal = .standard
-        let row = try EnvironmentFiles(at: directory).peek(
-            options: options, database: databaseName, key: formatKey)
-        return try row.map { try HubFormat.version(ofStored: $0) }
+        return try EnvironmentFiles(at: directory).peek(
+            options: options, database: databaseName, key: text(key))
     }
 
-    private static let formatKey = String(decoding: HubFormat.key.bytes, as: UTF8.self)
+    /// A key of the hub's own rows as text: its bytes are below 128.
+    private static func text(_ key: HubKey) -> String { String(decoding: key.bytes, as: UTF8.self) }
 
     /// Opens the storage of a copy, in a folder that no other process uses yet.
     static func copy(at directory: String) throws -> LMDBHubStorage {

@@ -10,12 +10,13 @@ final class Authentication: Sendable {
     let session: [UInt8]?
     /// When the session ends, in milliseconds since 1970.
     let end: Int64
-    /// The token that takes the place of that of the request, if it is time.
+    /// The new token that the reply hands out, if the request's own has been in use for long enough.
     let renewedToken: String?
-    /// Whether it is to be noted that there is one.
+    /// Whether the storage has to note that the session is in use: the last note is too old.
     let isUseNews: Bool
 
-    /// The name of the user in queues and counts; nil if nobody is signed in.
+    /// What stands for the user where the hub shares turns between clients and counts the requests of each;
+    /// nil if nobody is signed in.
     var clientName: String? { principal.userRecordName.map { "user \(realm.number) \($0)" } }
 
     init(

@@ -1,7 +1,7 @@
 import Threading
 
-/// Up to where devices that listen were told of the changes of databases, so that what other hubs change
-/// is told from there on.
+/// For each database that a device listens to: up to which change its devices were notified. Changes that
+/// other hubs make after it are still to be notified.
 final class ListenedFeeds: Sendable {
     /// Where the feeds of a database stand.
     struct Position: Hashable, Sendable {
@@ -14,7 +14,9 @@ final class ListenedFeeds: Sendable {
     private struct Feed {
         let access: DatabaseAccess
         var position: Position
-        /// With more zones, of which most were deleted, it is forgotten until somebody listens again.
+        /// The most zones that ``position`` may have. It gets one for each zone that is written to, and keeps
+        /// those that are deleted. With more than this, most may be deleted: then the feed is dropped, and
+        /// is made anew when a device listens again.
         let zonesMax: Int
 
         init(_ access: DatabaseAccess, _ position: Position) {
@@ -26,7 +28,7 @@ final class ListenedFeeds: Sendable {
     private struct State {
         var feeds: [Partition: Feed] = [:]
         var listeners: Set<CourierListener> = []
-        /// With so many listeners those are forgotten who listen no more.
+        /// With so many listeners, the next one that is added has those removed that no longer listen.
         var listenersMax = ListenedFeeds.sparesMax
 
         mutating func remove(_ access: DatabaseAccess) {
@@ -49,12 +51,13 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// The most listeners or zones that may be gone and are kept, beside as many as there are others.
+    /// How many listeners or zones that are gone may be kept, on top of as many as were there at the last
+    /// clean-up.
     private static let sparesMax = 1_024
 
     private let state = Locked(State())
 
-    /// Whether it is known where the databases stand that a user's devices are told of.
+    /// Whether the positions of the databases are known that a user's devices listen to.
     func knows(_ listener: CourierListener) -> Bool {
         state.withLock { $0.listeners.contains(listener) }
     }
@@ -64,7 +67,7 @@ final class ListenedFeeds: Sendable {
         state.withLock { ($0.listeners.count, $0.feeds.count) }
     }
 
-    /// Notes where databases stand of which a user's devices are told from now on.
+    /// Adds a user whose devices listen from now on, with the positions of their databases.
     ///
     /// - Parameter listens: Whether devices of a user still listen.
     func add(
@@ -92,13 +95,15 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Where a database stood; nil if nobody listens.
+    /// Up to where devices were notified of a database's changes; nil if nobody listens to it.
     func position(of partition: Partition) -> Position? {
         state.withLock { $0.feeds[partition]?.position }
     }
 
-    /// Notes that devices are told of what others changed; false if others of it were told meanwhile, and the
-    /// rest has to be looked for again.
+    /// Moves a position on, because devices are notified of the changes between the two.
+    ///
+    /// - Returns: false if the position has changed since it was read. Nothing is moved then, and the caller
+    ///   looks for changes from the new position.
     func advance(_ partition: Partition, from old: Position, to new: Position) -> Bool {
         state.withLock { state in
             guard let feed = state.feeds[partition], feed.position == old else { return false }
@@ -107,7 +112,7 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Has a closure write to a database. What it begins is not told as others', see ``OwnWrite``.
+    /// Runs a closure that writes to a database. Its changes don't count as another hub's, see ``OwnWrite``.
     func write<R>(
         to partition: Partition, _ body: (OwnWrite) async throws -> R
     ) async throws -> R {
@@ -118,11 +123,12 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// A write of this hub, which tells of it by itself.
+    /// A write of this hub, which notifies devices of its changes by itself.
     ///
-    /// It begins in its transaction, before anybody can read what it writes: who hears of the commit, before
-    /// the write itself goes on, then does not take it for another hub's. If changes of others came before
-    /// it that were not told yet, it is told with them once more.
+    /// It moves the position inside of its transaction, before anybody can read its changes. So a thread that
+    /// learns of the commit early does not take the changes for another hub's. If other hubs made changes
+    /// before it that were not notified yet, the position stays, and devices get its changes a second time,
+    /// together with those.
     final class OwnWrite: Sendable {
         private let feeds: ListenedFeeds
         private let partition: Partition
@@ -132,13 +138,14 @@ final class ListenedFeeds: Sendable {
             (self.feeds, self.partition) = (feeds, partition)
         }
 
-        /// Notes what is about to be committed. A transaction that is run again begins again.
+        /// Moves the position over the changes that are about to be committed. A transaction that runs again
+        /// calls it again.
         func begin(_ step: FeedStep) {
             withdraw()
             if feeds.pass(step, in: partition) { begun.withLock { $0 = step } }
         }
 
-        /// Notes that nothing was committed, as far as is known.
+        /// Moves the position back, because the commit failed, or its outcome is unknown.
         fileprivate func withdraw() {
             let step = begun.withLock { step in
                 defer { step = nil }
@@ -148,7 +155,7 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Moves the position over a step that begins there; false if it is elsewhere.
+    /// Moves the position to the end of a step; false if the step does not begin at the position.
     private func pass(_ step: FeedStep, in partition: Partition) -> Bool {
         state.withLock { state in
             guard let feed = state.feeds[partition] else { return false }
@@ -167,7 +174,8 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Moves the position back to where a step begins, so that whatever comes there is told.
+    /// Moves the position back to the beginning of a step, so that devices are notified of all changes after
+    /// it.
     private func goBack(before step: FeedStep, in partition: Partition) {
         state.withLock { state in
             guard var position = state.feeds[partition]?.position else { return }
@@ -179,6 +187,7 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Forgets a database to whose changes nobody listens any more.
+    /// Removes a database, and the users who listen to it: the next time that one of their devices listens,
+    /// they are added anew.
     func remove(_ access: DatabaseAccess) { state.withLock { $0.remove(access) } }
 }

@@ -211,8 +211,10 @@ extension HubReading {
 package protocol HubWriting: HubReading {
     /// The number of the run that the transaction belongs to: random, and never 0.
     ///
-    /// During a run one program writes, and nobody can put the data back to an older state. If a commit of a run is
-    /// there, so are all commits of the run before it.
+    /// A run is a span of commits of one program, during which the data can't have been put back to an older
+    /// state. So data that has one commit of a run has all earlier commits of that run too. A new run begins
+    /// when a program opens the storage, and after anything by which older data could have come in its place,
+    /// such as a restart of the database's server.
     var run: UInt64 { get throws }
 
     /// Sets the value of a key.

@@ -1,10 +1,14 @@
 import CloudKitWire
 import Synchronization
 
-/// What one request costs, and whether it may go on.
+/// The work of one request: counts what it costs, and stops it when it takes too long or is not wanted any
+/// more.
 ///
-/// Invariant: a request is worked at by one thread at a time, which hands it over to the next, so that
-/// the meter needs no lock. Only ``giveUp()`` comes from elsewhere.
+/// Code that works for the request calls ``check()``, ``countKey(bytes:)`` or ``step()`` again and again.
+/// They throw once the work has to stop, see ``hasToEnd``.
+///
+/// Invariant: one thread at a time works at a request, and hands it over to the next. So the meter needs no
+/// lock. Other threads call ``leave()`` and ``giveUp()`` alone.
 package final class RequestWork: @unchecked Sendable {  // One thread at a time works at a request.
     /// What a request did, in numbers that are the same on every machine.
     package struct Meter: Hashable, Sendable {
@@ -37,10 +41,10 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         }
     }
 
-    /// How many steps pass between two looks at the clock.
+    /// The work looks at the clock once in so many steps.
     private static let stepsPerLook = 16
 
-    /// Who asks: whose turn it is depends on it.
+    /// Who sent the request. Queues share their turns between clients.
     package let client: String
     /// Whether the client has no session.
     package let isAnonymous: Bool
@@ -48,19 +52,26 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     private let clock: @Sendable () -> Int64
     private let ending = Atomic(Ending.none)
 
+    /// Why another thread wants the work to stop.
     private enum Ending: UInt8, AtomicRepresentable {
+        /// It does not.
         case none
-        /// Nobody waits for the answer: reads end.
+        /// The client has gone. This stops reads, and not writes that run.
         case left
+        /// The hub ends. This stops all work.
         case givenUp
     }
 
-    /// In milliseconds of the steady clock.
+    /// When the time of the work is over, in milliseconds of the steady clock.
     private var deadline = Int64.max
+    /// The cost above which ``countKey(bytes:)`` throws.
     private var costMax = Int.max
+    /// How often ``step()`` was called.
     private var steps = 0
-    /// How many rows were noted to be looked at later.
+    /// How many entries the transaction wrote that say when a row expires. ``ExpirySweep`` removes twice as
+    /// many old ones and some more, so that they don't pile up.
     var expiries = 0
+    /// Whether the work is a write that runs, see ``unlimit()``.
     private var isWriting = false
 
     package init(
@@ -71,44 +82,47 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         self.clock = clock
     }
 
-    /// Has the work end a number of milliseconds from now.
+    /// Sets a deadline so many milliseconds from now, at which the work stops.
     func limit(milliseconds: Int) { deadline = clock() + Int64(milliseconds) }
 
-    /// Has the work end as soon as it has cost more than this.
+    /// Sets the most that the work may cost; beyond it ``countKey(bytes:)`` throws ``WorkTooLarge``.
     func limit(cost: Int) { costMax = cost }
 
-    /// Lets the work take as long as it takes, as writes do once they run: their client may have gone,
-    /// and finds them done.
+    /// Takes the deadline away, and has ``leave()`` stop nothing from now on. A write calls it when it leaves
+    /// its queue and runs: other writes share its commit, and its client finds it done, even after a lost
+    /// connection. ``giveUp()`` still stops it.
     package func unlimit() {
         deadline = .max
         isWriting = true
     }
 
-    /// Has reading end at its next step, because the client has gone.
+    /// Stops the work at its next step because its client has gone, unless it is a write that runs already.
+    /// Any thread may call it.
     package func leave() {
         _ = ending.compareExchange(expected: .none, desired: .left, ordering: .relaxed)
     }
 
-    /// Has the work end at its next step, because the hub ends.
+    /// Stops the work at its next step because the hub ends. Any thread may call it.
     package func giveUp() { ending.store(.givenUp, ordering: .relaxed) }
 
-    /// Whether the work has to end: its time is over, or nobody waits for the answer.
+    /// Whether the work has to stop: its deadline has passed, the hub ends, or the client has gone and the
+    /// work is no write that runs.
     package var hasToEnd: Bool {
         let ending = ending.load(ordering: .relaxed)
         return ending == .givenUp || ending == .left && !isWriting
             || deadline < .max && clock() >= deadline
     }
 
-    /// Ends the work if it has to.
-    ///
-    /// - Throws: ``WorkGivenUp``.
+    /// Throws ``WorkGivenUp`` if the work has to stop.
     package func check() throws {
         if hasToEnd { throw WorkGivenUp() }
     }
 
     // MARK: Counting
 
-    /// Counts a key, and the bytes of its value; looks now and then whether the work may go on.
+    /// Counts a key and the bytes of its value, and is a ``step()``.
+    ///
+    /// - Throws: ``WorkTooLarge``, ``WorkGivenUp``.
     package func countKey(bytes: Int = 0) throws {
         meter.keysRead += 1
         meter.bytesRead += bytes
@@ -139,23 +153,23 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
         meter.bytesWritten += bytes
     }
 
-    /// Looks now and then whether the work may go on.
+    /// Makes the ``check()`` once in several calls, because it reads the clock.
     func step() throws {
         steps += 1
         if steps.isMultiple(of: Self.stepsPerLook) { try check() }
     }
 }
 
-/// Work costs more than it may.
+/// The work of a request costs more than ``RequestWork/limit(cost:)`` allows.
 struct WorkTooLarge: Error {}
 
-/// A request took too long, or nobody waits for its answer any more.
+/// The work of a request was stopped, see ``RequestWork/hasToEnd``, or found no place in a queue.
 package struct WorkGivenUp: Error {
     package init() {}
 }
 
 extension WireError {
-    /// What a client is told whose request took too long or found no room.
+    /// The reply to a request that took too long or found no room: the client tries again later.
     static func busy(_ reason: String, retryAfter: Double = 5) -> WireError {
         WireError(.tryAgainLater, reason, retryAfter: retryAfter)
     }

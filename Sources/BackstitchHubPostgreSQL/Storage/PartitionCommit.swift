@@ -2,17 +2,18 @@ import BackstitchHubCore
 
 /// A transaction of the database that writes to partitions: it locks them, then reads, then writes.
 ///
-/// The rows of the partitions are locked by the first statements, and what follows is read by statements
-/// of their own, which see what was committed before the lock was had. Every writer of a partition takes
-/// its row first, so that what is read of it stays true until the end.
+/// The table `backstitch_partitions` has a row for each partition. The first statement updates the rows of
+/// the partitions, which locks them. Later statements see everything that was committed before they began,
+/// and every writer of a partition locks its row first. So nobody changes a partition between the first read
+/// and the commit.
 final class PartitionCommit {
     static let begin = Statement("begin", sql: "BEGIN ISOLATION LEVEL READ COMMITTED")
     static let commit = Statement("commit", sql: "COMMIT")
     static let rollback = Statement("rollback", sql: "ROLLBACK")
-    /// Locks the rows of partitions one after another, counts the commit and leaves its mark. It tells when the
-    /// server was started, and which table of which database has the rows: who puts the data back to an older
-    /// state starts a server, makes the tables anew, or takes a copy of the database, where tables keep their
-    /// numbers.
+    /// Locks the rows of partitions in the given order, adds one to their numbers of commits, and adds the
+    /// mark of this commit to those of the last ones.
+    ///
+    /// Returns for each partition the number, and the values of ``DataPlace``.
     static let lock = Statement(
         "lock", .numbers, .number,
         sql: """
@@ -24,8 +25,9 @@ final class PartitionCommit {
                 a.tableoid::bigint,
                 (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
             """)
-    /// Removes entries, changes entries that are there, and adds some that are not: what is known of them
-    /// spares the server a look, a lock and a part of its log for each.
+    /// Removes entries ($1, $2), changes entries that are stored ($3 to $5), and adds entries that are not
+    /// ($6 to $8). Unlike ``put``, it need not find out which are stored: that costs the server a look-up, a
+    /// lock and some bytes of its log for each entry.
     static let write = Statement(
         "write", .numbers, .list, .numbers, .list, .list, .numbers, .list, .list,
         sql: """
@@ -38,7 +40,7 @@ final class PartitionCommit {
             INSERT INTO backstitch_entries (p, k, v)
             SELECT n.p, n.k, n.v FROM unnest($6, $7, $8) AS n (p, k, v)
             """)
-    /// Sets entries of which it is not known whether they are there.
+    /// Sets entries that may be stored or not, because the transaction did not read them.
     static let put = Statement(
         "put", .numbers, .list, .list,
         sql: """
@@ -50,29 +52,37 @@ final class PartitionCommit {
     private let connection: Connection
     private let partitions: Partitions
     private let mark: Int64
+    /// Whether the partitions are locked.
     private var hasBegun = false
-    /// What kept a round trip from its end: the whole transaction is lost with it.
+    /// The failure of a round trip, after which the transaction can't be committed.
     private(set) var failure: (any Error)?
-    /// The number of this commit in each of the partitions; empty before they are locked.
+    /// The number of this commit in each of the partitions, in ascending order of these; empty before they
+    /// are locked.
     private(set) var numbers: [Int64] = []
     /// Where the data is; nil before the partitions are locked, and if there are none.
     private(set) var place: DataPlace?
 
-    /// By what data is known that was not put back to an older state.
+    /// Identifies the server's run, the table and the database that hold the data.
+    ///
+    /// As long as all three stay the same, the data was not put back to an older state. For that one starts a
+    /// server, makes the tables anew, or takes a copy of the database. Tables of a copy have the same
+    /// numbers, but the copy has another one.
     struct DataPlace: Hashable, Sendable {
         /// When the server was started, in microseconds since 1970.
         var serverStart: Int64
-        /// The table that has the rows of the partitions.
+        /// The object identifier of the table with the rows of the partitions.
         var table: Int64
-        /// The database of the table.
+        /// The object identifier of the database.
         var database: Int64
     }
 
-    /// - Parameter mark: By what the commit is known again, should its answer be lost.
+    /// - Parameter mark: A random number. If the connection is cut while the transaction commits,
+    ///   ``CommitLookup`` looks for it in the rows of the partitions.
     init(_ connection: Connection, _ partitions: Partitions, mark: Int64) {
         (self.connection, self.partitions, self.mark) = (connection, partitions, mark)
     }
 
+    /// The calls that begin the transaction and lock the partitions; none once they were sent.
     private var opening: [Call] {
         if hasBegun { return [] }
         return [
@@ -81,7 +91,7 @@ final class PartitionCommit {
         ]
     }
 
-    /// Answers queries in one round trip, the first time with the locks.
+    /// Reads what queries ask for, in one round trip. The first one also locks the partitions.
     func find(_ queries: [KeyQuery]) throws -> BufferedTransaction.Fetched {
         do {
             let (rows, fetched) = try EntryQuery.find(queries, after: opening, connection)
@@ -101,20 +111,22 @@ final class PartitionCommit {
         }
     }
 
-    /// Ends a transaction that writes nothing; nobody waits for it.
+    /// Rolls back a transaction that wrote nothing, without waiting for the server's answer.
     func end() throws {
         try connection.sendOnly([Call(Self.rollback)])
     }
 
-    /// Locks the partitions, if no read did.
+    /// Locks the partitions, unless a read has done so. To be called before ``end(_:)``.
     ///
-    /// The locks are had before a commit is sent. So a connection that is cut leaves a transaction that has
-    /// them until it ends, and nobody finds its mark missing before.
+    /// The server then has the locks before it gets the commit. If the connection is cut meanwhile, the
+    /// transaction keeps them until the server ends it, and ``CommitLookup``, which waits for a lock, can't
+    /// look before: a mark that it does not find means that nothing was committed.
     func lock() throws {
         if !hasBegun { _ = try find([]) }
     }
 
-    /// Entries to write, in the order of their keys, by which the index is walked.
+    /// Entries to write, as columns of a statement. They are in the order of their keys, in which the server
+    /// finds their places in the index fastest.
     private struct Entries {
         var partitions: [Int64] = []
         var keys: [ArraySlice<UInt8>] = []
@@ -127,7 +139,8 @@ final class PartitionCommit {
         }
     }
 
-    /// Writes and commits what the locks are had for, in one round trip.
+    /// Writes the changes of a transaction and commits them, in one round trip. The partitions must be
+    /// locked.
     func end(_ transaction: BufferedTransaction) throws {
         var (removed, changed, added, put) = (Entries(), Entries(), Entries(), Entries())
         for key in transaction.writtenKeys {

@@ -59,9 +59,12 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         return try HubSchema.migrate(connection, identity: number(clock.secret(8)))
     }
 
-    /// Throws if the storage can't be opened because of what the database or its server is.
-    static func check(_ address: PostgreSQLAddress) throws {
-        _ = try HubSchema.check(Connection(address, .standard), address)
+    /// Throws if a hub can't be served because of what the database holds, or its server is. Nothing is
+    /// changed.
+    static func check(_ address: PostgreSQLAddress, clock: HubClock, hasBucket: Bool) throws {
+        let storage = try PostgreSQLHubStorage(address, clock: clock, limits: HubLimits())
+        defer { storage.close() }
+        try storage.checkBucket(isGiven: hasBucket)
     }
 
     private static func number(_ bytes: [UInt8]) -> Int64 {

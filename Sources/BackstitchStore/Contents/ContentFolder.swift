@@ -2,6 +2,7 @@ import BackstitchCore
 import BackstitchLog
 import Foundation
 import Glibc
+import LMDB
 
 /// The files of a store, named by the SHA-256 of their content, in a folder beside the database.
 ///
@@ -88,6 +89,12 @@ package struct ContentFolder: Sendable {
             && own.st_ino == named.st_ino
     }
 
+    /// Whether an open file has more than one name.
+    private static func hasOtherName(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return unsafe fstat(descriptor, &status) == 0 && status.st_nlink > 1
+    }
+
     /// Takes the beginning of a content, which is made if there is none, for whoever has the descriptor. Another
     /// process may have it: then a new file is begun.
     package func beginPartial(_ content: ContentKey) throws -> (path: String, descriptor: Int32) {
@@ -100,7 +107,12 @@ package struct ContentFolder: Sendable {
                 close(descriptor)
                 return try begin(in: partial)
             }
-            if Self.isNamed(path, descriptor) { return (path, descriptor) }
+            if Self.isNamed(path, descriptor) {
+                if !Self.hasOtherName(descriptor) { return (path, descriptor) }
+                // A process was killed after it gave the file the name of its content, and before it took
+                // this one away. Whoever writes to the file changes the content.
+                unsafe unlink(path)
+            }
             close(descriptor)
         }
     }
@@ -108,13 +120,17 @@ package struct ContentFolder: Sendable {
     /// Gives a file, which is on disk, the name of its content, unless that is there already: then the
     /// file is removed. The name is on disk when this returns.
     package func keep(_ path: String, as content: ContentKey) throws {
-        if holds(content) {
-            unsafe unlink(path)
-        } else {
-            try make(folder(content))
-            guard unsafe rename(path, self.path(content)) == 0 else {
-                throw Self.failure("keep the file '\(path)'")
+        try make(folder(content))
+        Interleaving.point("a content gets its name")
+        while !FileName.renameIfFree(path, to: self.path(content)) {
+            guard errno == EEXIST else { throw Self.failure("keep the file '\(path)'") }
+            // Somebody may read the one that is there.
+            guard !holds(content) else {
+                unsafe unlink(path)
+                break
             }
+            // A link, a pipe or a folder is no content.
+            try setAside(content)
         }
         try Self.sync(folder(content))
     }

@@ -185,24 +185,32 @@ struct SharedThreadTests {
 
     // MARK: Passwords
 
-    @Test func `of many passwords at once no more pass than may fail`() async throws {
-        var limits = HubLimits()
-        limits.failedSignInsPerMinute = 3
-        let fixture = try await Self.hub(limits).fixture
-        let hold = try await Hold(fixture.hub.threads.passwords, threads: limits.passwordThreads)
-        let statuses = await withTaskGroup(of: Int.self) { group in
-            for number in 0..<40 {
-                let request = Self.form(fixture, "name-\(number)")
+    /// The statuses of sign-ins that come at once from one address, in the order of the answers.
+    ///
+    /// - Parameter answers: After how many answers the threads are let go. No sign-in has one before.
+    private static func statuses(
+        ofSignIns count: Int, to fixture: HubFixture, releasing hold: Hold, after answers: Int
+    ) async -> [Int] {
+        await withTaskGroup(of: Int.self) { group in
+            for number in 0..<count {
+                let request = form(fixture, "name-\(number)")
                 group.addTask { await fixture.hub.respond(to: request).status }
             }
             var statuses: [Int] = []
             for await status in group {
                 statuses.append(status)
-                // None of the others has a thread yet.
-                if statuses.count == 37 { hold.end() }
+                if statuses.count == answers { hold.end() }
             }
             return statuses
         }
+    }
+
+    @Test func `of many passwords at once no more pass than may fail`() async throws {
+        var limits = HubLimits()
+        limits.failedSignInsPerMinute = 3
+        let fixture = try await Self.hub(limits).fixture
+        let hold = try await Hold(fixture.hub.threads.passwords, threads: limits.passwordThreads)
+        let statuses = await Self.statuses(ofSignIns: 40, to: fixture, releasing: hold, after: 37)
         #expect(statuses.prefix(37).allSatisfy { $0 == 429 })
         #expect(statuses.suffix(3).allSatisfy { $0 == 401 })
         // Those that were right are not counted.
@@ -248,18 +256,7 @@ struct SharedThreadTests {
         limits.waitingPasswords = 8
         let fixture = try await Self.hub(limits).fixture
         let hold = try await Hold(fixture.hub.threads.passwords, threads: limits.passwordThreads)
-        let statuses = await withTaskGroup(of: Int.self) { group in
-            for number in 0..<6 {
-                let request = Self.form(fixture, "name-\(number)")
-                group.addTask { await fixture.hub.respond(to: request).status }
-            }
-            var statuses: [Int] = []
-            for await status in group {
-                statuses.append(status)
-                if statuses.count == 4 { hold.end() }
-            }
-            return statuses
-        }
+        let statuses = await Self.statuses(ofSignIns: 6, to: fixture, releasing: hold, after: 4)
         #expect(statuses == [503, 503, 503, 503, 401, 401])
     }
 

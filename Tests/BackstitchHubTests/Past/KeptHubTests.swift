@@ -185,7 +185,7 @@ import Threading
         let failure = await #expect(throws: HubError.self) { try await Hub(at: kept.folder) }
         #expect(failure?.code == .wrongFormat && failure?.message.contains(text) == true)
         #expect(throws: HubError.self) { try Hub.diagnose(at: kept.folder) }
-        #expect(throws: HubError.self) { try HubFolder(kept.folder).check() }
+        #expect(throws: HubError.self) { try HubFolder(kept.folder).check(hasBucket: true) }
         #expect(Hub.isHub(at: kept.folder))
         let stored = try EnvironmentFiles(at: kept.folder).peek(
             options: EnvironmentOptions(databases: ["hub"]), database: "hub", key: "\u{1}")

@@ -253,7 +253,9 @@ struct PostgreSQLStorageTests {
 
     @Test func `a database without tables is refused with the command that makes them`() throws {
         let schema = try TemporarySchema(migrated: false)
-        #expect(throws: HubError.self) { try PostgreSQLHubStorage.check(schema.address) }
+        #expect(throws: HubError.self) {
+            try PostgreSQLHubStorage.check(schema.address, clock: .system, hasBucket: true)
+        }
         do {
             try schema.storage().close()
             Issue.record("It was opened.")

@@ -1,8 +1,8 @@
-import BackstitchHub
 import Foundation
 import PostgreSQLCluster
 import Waiting
 
+@testable import BackstitchHub
 @testable import BackstitchHubCore
 @testable import BackstitchHubPostgreSQL
 
@@ -33,6 +33,40 @@ final class CopiedEntries: RollbackData {
     func copy() { copies.append(current.entries) }
 
     func putBack(to copy: Int) { current = MemoryHubStorage(copies[copy]) }
+}
+
+/// A folder. A copy is what it holds between two commits, as a backup has it.
+final class CopiedFolder: RollbackData {
+    let hubsGoOn = false
+    private(set) var copyCount = 0
+    private let folder = StorageEngine.TemporaryFolder()
+    /// The storage of the hub that serves the data.
+    private var current: LMDBHubStorage?
+
+    init() throws {
+        try FileManager.default.createDirectory(
+            atPath: folder.path, withIntermediateDirectories: true)
+    }
+
+    private var path: String { folder.path + "/hub" }
+
+    private func copyPath(_ copy: Int) -> String { folder.path + "/copy-\(copy)" }
+
+    func storage() throws -> any HubStorage {
+        let storage = try LMDBHubStorage(at: path)
+        current = storage
+        return storage
+    }
+
+    func copy() throws {
+        try current?.copy(to: copyPath(copyCount)) { _ in }
+        copyCount += 1
+    }
+
+    func putBack(to copy: Int) throws {
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.copyItem(atPath: copyPath(copy), toPath: path)
+    }
 }
 
 /// A database. Its copies are databases of the same server.

@@ -13,18 +13,19 @@ import Testing
 @Suite(.budgeted) struct RollbackTests {
     private static let zone = ZoneID("Wire")
 
-    @Test(arguments: StorageEngine.available.filter { [.memory, .postgreSQL].contains($0) })
+    @Test(arguments: StorageEngine.available.filter { $0 != .farMemory })
     func `nothing is lost, whenever a hub is put back and whoever writes past the place`(
         engine: StorageEngine
     ) async throws {
-        let isInMemory = engine == .memory
         let seeds =
-            isInMemory
-            ? Load.count("ROLLBACK_SEEDS", else: 12) : Load.count("DATABASE_ROLLBACKS", else: 2)
+            switch engine {
+            case .memory, .farMemory: Load.count("ROLLBACK_SEEDS", else: 12)
+            case .lmdb: Load.count("ROLLBACK_SEEDS", else: 4)
+            case .postgreSQL: Load.count("DATABASE_ROLLBACKS", else: 2)
+            }
         var rollbacks = 0
         for seed in 1...UInt64(seeds) {
-            let world = try await RollbackWorld(
-                seed: seed, over: isInMemory ? CopiedEntries() : CopiedDatabase())
+            let world = try await RollbackWorld(seed: seed, over: Self.data(of: engine))
             do {
                 try await world.run(steps: 60)
             } catch {
@@ -33,6 +34,14 @@ import Testing
             rollbacks += world.rollbacks
         }
         #expect(rollbacks > 0)
+    }
+
+    private static func data(of engine: StorageEngine) throws -> any RollbackData {
+        switch engine {
+        case .memory, .farMemory: CopiedEntries()
+        case .lmdb: try CopiedFolder()
+        case .postgreSQL: try CopiedDatabase()
+        }
     }
 
     /// A device with a store of its own.

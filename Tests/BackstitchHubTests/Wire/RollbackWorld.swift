@@ -29,18 +29,6 @@ final class SwitchedClient: HTTPClient {
 /// No two devices edit the same note and none deletes one, so that every note has to be everywhere at the
 /// end, as it was saved last.
 final class RollbackWorld {
-    /// What does not hold.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    private struct Device {
-        let name: String
-        let store: Store
-        let engine: SyncEngine
-        let client: FaultyClient
-    }
-
     private static let zone = ZoneID("Wire")
     private static let settlingRoundsMax = 30
 
@@ -51,7 +39,7 @@ final class RollbackWorld {
     private let data: any RollbackData
     /// The hub that serves the data.
     private var hub: Hub
-    private var devices: [Device] = []
+    private var devices: [WireDevice] = []
     /// The number that each note was saved with last.
     private var saved: [String: Int] = [:]
     /// How often the hub's data was put back.
@@ -76,7 +64,7 @@ final class RollbackWorld {
         hub.close()
     }
 
-    private func makeDevice(_ name: String, chance: Double) throws -> Device {
+    private func makeDevice(_ name: String, chance: Double) throws -> WireDevice {
         let client = FaultyClient(
             switched, clock: clock, seed: generator.next(), chance: chance, speech: .current
         ) { _ in }
@@ -87,7 +75,7 @@ final class RollbackWorld {
             configuration: SyncConfiguration(
                 zoneName: Self.zone.zoneName, conflictPolicy: .serverWins, syncOnSave: false,
                 clock: clock))
-        return Device(name: name, store: store, engine: engine, client: client)
+        return WireDevice(name: name, store: store, engine: engine, client: client)
     }
 
     func run(steps: Int) async throws {
@@ -96,7 +84,7 @@ final class RollbackWorld {
             let index = Int(generator.next() % UInt64(devices.count))
             switch generator.next() % 12 {
             case 0...4: try edit(index)
-            case 5...8: _ = try await exchange(devices[index])
+            case 5...8: _ = try await devices[index].exchange(fixture, clock)
             case 9: try await data.copy()
             case 10: try await rollBack()
             default: await devices[index].client.deliverLate()
@@ -133,36 +121,22 @@ final class RollbackWorld {
         switched.serve(hub)
     }
 
-    /// Runs a round; what the network does may end it, the store may not.
-    ///
-    /// - Returns: Whether anything came of it.
-    private func exchange(_ device: Device) async throws -> Bool {
-        clock.advance(milliseconds: 120_000)
-        fixture.advance(milliseconds: 1_000)
-        do {
-            let report = try await device.engine.sync()
-            return report.pulledRecords + report.pushedRecords + report.conflicts
-                + report.parkedRecords > 0 || !report.changes.isEmpty
-        } catch let error as SyncError {
-            if error.code == .store { throw Failure(description: "\(device.name): \(error)") }
-            return true
-        }
-    }
-
     private func settle() async throws {
         for _ in 0..<Self.settlingRoundsMax {
             var isChanged = false
-            for device in devices { isChanged = try await exchange(device) || isChanged }
+            for device in devices {
+                isChanged = try await device.exchange(fixture, clock) || isChanged
+            }
             if !isChanged { return }
         }
-        throw Failure(description: "The devices don't settle.")
+        throw WireFailure(description: "The devices don't settle.")
     }
 
-    private func check(_ device: Device) throws {
+    private func check(_ device: WireDevice) throws {
         for (name, number) in saved {
             let note = try device.store.read { try $0.find(WireNote.self, WireNote.ID(name)) }
             guard note?.count == number else {
-                throw Failure(
+                throw WireFailure(
                     description: "\(device.name) has '\(name)' as \(note?.title ?? "nothing"), "
                         + "which was saved as \(number).")
             }

@@ -27,19 +27,6 @@ import Foundation
 
 /// Devices, a hub, and ways between them on which things go wrong: all from a seed.
 final class WireWorld {
-    /// What does not hold, with what explains it.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    /// One device: a store, an engine and its way to the hub.
-    private struct Device {
-        let name: String
-        let store: Store
-        let engine: SyncEngine
-        let client: FaultyClient
-    }
-
     private static let zone = ZoneID("Wire")
     private static let settlingRoundsMax = 30
     private static let policies: [ConflictPolicy] = [
@@ -52,7 +39,7 @@ final class WireWorld {
     private let book: VersionBook
     private let clock = ManualClock()
     private let policy: ConflictPolicy
-    private var devices: [Device] = []
+    private var devices: [WireDevice] = []
 
     /// - Parameter engine: Of which two hubs share one if they can, and devices speak with the one or the other.
     init(seed: UInt64, _ engine: StorageEngine = .chosen) async throws {
@@ -95,7 +82,7 @@ final class WireWorld {
                 configuration: SyncConfiguration(
                     zoneName: Self.zone.zoneName, conflictPolicy: policy, syncOnSave: false,
                     clock: clock))
-            devices.append(Device(name: name, store: store, engine: engine, client: client))
+            devices.append(WireDevice(name: name, store: store, engine: engine, client: client))
         }
     }
 
@@ -114,7 +101,7 @@ final class WireWorld {
             let device = devices[Int(generator.next() % UInt64(devices.count))]
             switch generator.next() % 8 {
             case 0...3: try edit(device)
-            case 4...6: _ = try await exchange(device)
+            case 4...6: _ = try await device.exchange(fixture, clock)
             default: await device.client.deliverLate()
             }
         }
@@ -128,7 +115,7 @@ final class WireWorld {
 
     // MARK: Steps
 
-    private func edit(_ device: Device) throws {
+    private func edit(_ device: WireDevice) throws {
         let seed = generator.next()
         try device.store.write { transaction in
             var generator = SeededGenerator(seed: seed)
@@ -167,27 +154,11 @@ final class WireWorld {
         }
     }
 
-    /// Runs a round; what the network does may end it, the store may not.
-    ///
-    /// - Returns: Whether anything came of it.
-    private func exchange(_ device: Device) async throws -> Bool {
-        clock.advance(milliseconds: 120_000)
-        fixture.advance(milliseconds: 1_000)
-        do {
-            let report = try await device.engine.sync()
-            return report.pulledRecords + report.pushedRecords + report.conflicts
-                + report.parkedRecords > 0 || !report.changes.isEmpty
-        } catch let error as SyncError {
-            if error.code == .store { throw Failure(description: "\(device.name): \(error)") }
-            return true
-        }
-    }
-
     private func settle() async throws {
         for _ in 0..<Self.settlingRoundsMax {
             var isChanged = false
             for device in devices {
-                isChanged = try await exchange(device) || isChanged
+                isChanged = try await device.exchange(fixture, clock) || isChanged
                 let parked = try device.engine.parked()
                 if !parked.isEmpty {
                     try await device.engine.retryParked(parked)
@@ -196,7 +167,7 @@ final class WireWorld {
             }
             if !isChanged { return }
         }
-        throw Failure(description: "The devices don't settle.")
+        throw WireFailure(description: "The devices don't settle.")
     }
 
     // MARK: Checks
@@ -207,24 +178,24 @@ final class WireWorld {
         for device in devices {
             let verified = try device.store.verify()
             guard verified.isConsistent else {
-                throw Failure(description: "\(device.name): \(verified.problems)")
+                throw WireFailure(description: "\(device.name): \(verified.problems)")
             }
             let account = try account(of: device)
             guard account.problems.isEmpty else {
-                throw Failure(
+                throw WireFailure(
                     description: "\(device.name): \(account.problems.joined(separator: "\n"))")
             }
             guard account.dirty.isEmpty else {
-                throw Failure(
+                throw WireFailure(
                     description: "\(device.name) waits: \(account.dirty.map(\.recordName))")
             }
             try compare(account, device, records)
         }
         let wrong = try fixture.wrongSpace()
-        guard wrong.isEmpty else { throw Failure(description: "The hub: \(wrong)") }
+        guard wrong.isEmpty else { throw WireFailure(description: "The hub: \(wrong)") }
     }
 
-    private func account(of device: Device) throws -> LogAccount {
+    private func account(of device: WireDevice) throws -> LogAccount {
         var expectation = LogAccount.Expectation()
         expectation.policy = policy
         expectation.mayErase = false
@@ -239,7 +210,7 @@ final class WireWorld {
     }
 
     private func compare(
-        _ account: LogAccount, _ device: Device, _ records: [String: ServiceRecord]
+        _ account: LogAccount, _ device: WireDevice, _ records: [String: ServiceRecord]
     ) throws {
         let catalog = device.store.catalogSnapshot
         var missing = records
@@ -247,19 +218,19 @@ final class WireWorld {
             guard let record = missing.removeValue(forKey: entry.recordName),
                 let table = catalog.table(entry.entity), let fields = entry.fields
             else {
-                throw Failure(
+                throw WireFailure(
                     description: "\(device.name) has \(entry.recordName), the hub has not.")
             }
             let difference = WireForm.difference(
                 WireForm.fields(fields, table), WireForm.fields(record, table))
             guard difference == nil, record.changeTag == entry.changeTag else {
-                throw Failure(
+                throw WireFailure(
                     description: "\(device.name), \(entry.recordName): "
                         + (difference ?? "it has the tag \(entry.changeTag)"))
             }
         }
         guard missing.isEmpty else {
-            throw Failure(description: "\(device.name) lacks \(missing.keys.sorted()).")
+            throw WireFailure(description: "\(device.name) lacks \(missing.keys.sorted()).")
         }
     }
 }

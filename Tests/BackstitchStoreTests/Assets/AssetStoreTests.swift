@@ -1,8 +1,11 @@
 import Backstitch
 import BackstitchCore
 import Foundation
+import Glibc
+import LMDB
 import TestBudget
 import Testing
+import Threading
 
 @testable import BackstitchLog
 @testable import BackstitchStore
@@ -83,6 +86,61 @@ import Testing
         #expect(one != other && one.hasSameContent(as: other))
         #expect(store.assets.usage().files == 1 && store.assets.usage().bytes == 4)
         #expect(store.assets.folder.incomingCount == 0)
+    }
+
+    /// - Parameter moment: When the second sender's file comes: before the first one's, in between, or after.
+    @Test(arguments: 0...2)
+    func `of two senders of a content the first one's file stays, which somebody reads`(
+        moment: Int
+    ) throws {
+        let contents = store.assets.folder
+        let writers = [try AssetWriter(contents), try AssetWriter(contents)]
+        defer { for writer in writers { writer.release() } }
+        for writer in writers { try writer.write(Array("same".utf8)) }
+        let (first, second) = (try writers[0].end(), try writers[1].end())
+        let (key, thread) = (first.content, pthread_self())
+        let reader = Locked<Int32?>(nil)
+        @Sendable func open() {
+            reader.withLock { $0 = $0 ?? Glibc.open(contents.path(key), O_RDONLY | O_CLOEXEC) }
+        }
+        let hasCome = Locked(moment != 1)
+        let hook = Interleaving.hook { [path = second.path] point in
+            guard "\(point)" == "a content gets its name", pthread_self() == thread,
+                !hasCome.withLock({ hasCome in
+                    defer { hasCome = true }
+                    return hasCome
+                })
+            else { return }
+            try? contents.keep(path, as: key)
+            open()
+        }
+        defer { Interleaving.unhook(hook) }
+        for file in moment == 0 ? [second, first] : moment == 1 ? [first] : [first, second] {
+            try contents.keep(file.path, as: key)
+            open()
+        }
+        let descriptor = try #require(reader.withLock { $0 })
+        defer { close(descriptor) }
+        var (opened, named) = (stat(), stat())
+        #expect(fstat(descriptor, &opened) == 0)
+        #expect(stat(contents.path(key), &named) == 0)
+        #expect(opened.st_ino == named.st_ino && named.st_nlink == 1 && named.st_size == 4)
+        #expect(hasCome.withLock { $0 } && contents.incomingCount == 0)
+    }
+
+    @Test func `a download writes to no file that has the name of a content`() async throws {
+        let asset = try await add("whole")
+        let key = ContentKey(hash: try #require(ContentHash.bytes(asset.content ?? "")))
+        let partial = store.directory.path + "/blobs/partial/" + key.text
+        let whole = try path(asset)
+        #expect(link(whole, partial) == 0)
+        let (begun, descriptor) = try store.assets.folder.beginPartial(key)
+        defer { close(descriptor) }
+        var status = stat()
+        #expect(fstat(descriptor, &status) == 0)
+        #expect(status.st_nlink == 1 && status.st_size == 0)
+        #expect(begun == partial)
+        #expect(try await text(asset) == "whole")
     }
 
     @Test func `an empty file is one too`() async throws {

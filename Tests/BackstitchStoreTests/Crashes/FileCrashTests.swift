@@ -74,7 +74,7 @@ import Testing
         let recording = recorder.end()
         store.close()
         try result.get()
-        #expect(calls.contains { $0.hasPrefix("rename /blobs/") })
+        #expect(calls.contains { $0.hasPrefix("link /blobs/") })
         #expect(calls.contains { $0.hasPrefix("unlink /blobs/") })
         var random = SeededGenerator(seed: 24)
         var states = 0
@@ -210,12 +210,12 @@ private struct FileStates {
         case "sync":
             if files[name] != nil { files[name] = true } else { noteSynced("blobs/" + name) }
         case "mkdir": folders.insert(name)
-        case "rename":
-            // What is renamed is what was written last in 'incoming'.
-            guard let source = files.keys.first(where: { $0.hasPrefix("incoming/") }) else {
-                return
-            }
-            files[name] = files.removeValue(forKey: source)
+        case "link":
+            // What gets another name is what was written last in 'incoming'.
+            guard files[name] == nil,
+                let source = files.keys.first(where: { $0.hasPrefix("incoming/") })
+            else { return }
+            files[name] = files[source]
         case "unlink":
             files[name] = nil
             durable.remove(name)
