@@ -7,7 +7,8 @@ set -euo pipefail
 
 root="$(git -C "$(dirname "${BASH_SOURCE[0]}")" rev-parse --show-toplevel)"
 scratch="$(mktemp -d)"
-trap 'rm -rf "$scratch"' EXIT
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 git clone --quiet --no-tags "file://$root" "$scratch/backstitch"
 git -C "$scratch/backstitch" checkout --quiet --detach "$(git -C "$root" rev-parse HEAD)"
@@ -28,7 +29,10 @@ let package = Package(
             swiftSettings: [
                 .defaultIsolation(MainActor.self), .strictMemorySafety(),
                 .treatAllWarnings(as: .error),
-            ])
+            ]),
+        .executableTarget(
+            name: "FirstPage",
+            dependencies: [.product(name: "Backstitch", package: "backstitch")]),
     ]
 )
 MANIFEST
@@ -66,18 +70,46 @@ func lines(of store: Store) throws -> [UInt8] {
 }
 SOURCE
 
+# The first program of the README, word for word; the page leaves it to the reader where the store is.
+mkdir "$scratch/consumer/Sources/FirstPage"
+awk '/^```swift$/ { inside = ++count == 1; next } /^```$/ { inside = 0 } inside' \
+    "$scratch/backstitch/README.md" >"$scratch/consumer/Sources/FirstPage/main.swift"
+cat >"$scratch/consumer/Sources/FirstPage/Folder.swift" <<'SOURCE'
+import Foundation
+
+let directory = URL(filePath: CommandLine.arguments[1])
+SOURCE
+
 expected="Person.name: string
 Person.salary: decimal
 Person.department: reference"
 
 options=(--quiet --package-path "$scratch/consumer" --cache-path "$scratch/cache")
 swift build "${options[@]}"
-actual="$(swift run --skip-build "${options[@]}")"
+actual="$(swift run --skip-build "${options[@]}" Consumer)"
 if [[ "$actual" != "$expected" ]]; then
     diff <(echo "$expected") <(echo "$actual") >&2 || true
     echo "The consumer printed something else." >&2
     exit 1
 fi
+
+# The page's program prints how many records there are "now, and again after every change", also one of
+# another process; it runs until it is ended.
+prints() {
+    local line
+    read -r line <&"$1" || line="nothing"
+    [[ "$line" == "$2" ]] || { echo "The README's program printed $line in place of $2." >&2; exit 1; }
+}
+page="$(swift build --package-path "$scratch/consumer" --cache-path "$scratch/cache" --show-bin-path)/FirstPage"
+exec {first}< <(exec timeout 3600 stdbuf -oL "$page" "$scratch/todos")
+pids+=($!)
+prints "$first" 1
+exec {second}< <(exec timeout 3600 stdbuf -oL "$page" "$scratch/todos")
+pids+=($!)
+prints "$second" 2
+prints "$first" 2
+kill "${pids[@]}"
+pids=()
 
 # What only the compiler can know is reported at the line that is wrong.
 cat >"$scratch/consumer/Sources/Consumer/Wrong.swift" <<'SOURCE'
