@@ -150,7 +150,7 @@ import Testing
 
     /// Makes an edit, and reverts it while its push is under way.
     private func revertInFlight(
-        _ edit: Edit, _ later: Later, isApplied: Bool, _ phone: Device
+        _ edit: Edit, _ later: Later, isApplied: Bool, isCompacted: Bool = false, _ phone: Device
     ) async throws {
         if edit != .create {
             try await phone.note("a", "one", body: "text")
@@ -166,6 +166,7 @@ import Testing
             guard info.kind == .modify, first.take() else { return }
             do {
                 #expect(try await phone.store.revert(Note.ID("a")))
+                if isCompacted { try await phone.store.compact(.keepUnsyncedOnly) }
                 if later == .edit { try await phone.note("a", "later") }
             } catch {
                 Issue.record(error)
@@ -199,6 +200,18 @@ import Testing
             #expect(try phone.titles() == ["a": "two"])
             #expect(remote(cloud) == ["Note a {body: text, title: two}"])
         }
+        try await expectSettled(phone)
+    }
+
+    @Test(arguments: Edit.allCases, Later.allCases)
+    func `what was on its way comes with the feed if it was compacted`(
+        edit: Edit, later: Later
+    ) async throws {
+        let phone = try Device(cloud)
+        defer { phone.service.beforeReply = nil }
+        try await revertInFlight(edit, later, isApplied: true, isCompacted: true, phone)
+        _ = try await phone.sync()
+        expectAccounted(try account(phone), #_sourceLocation)
         try await expectSettled(phone)
     }
 

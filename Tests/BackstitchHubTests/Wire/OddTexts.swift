@@ -77,7 +77,10 @@ enum OddTexts {
 
     /// Scalars at the ends of ranges, such as beside surrogates, and pictures of several scalars.
     private static let scalars = [
-        "\u{7FF}", "\u{800}", "\u{D7FF}", "\u{E000}", "\u{F8FF}", "\u{FDD0}", "\u{FDEF}",
+        "\u{7FF}", "\u{800}", "\u{D7FF}", "\u{E000}", "\u{F8FF}",
+        // The compiler takes no escapes for these two.
+        String(decoding: [0xFDD0] as [UInt16], as: UTF16.self),
+        String(decoding: [0xFDEF] as [UInt16], as: UTF16.self),
         "\u{FFF9}\u{FFFB}", "\u{FFFC}", "\u{FFFD}", "\u{FFFE}", "\u{FFFF}", "\u{10000}",
         "\u{1FFFE}", "\u{1FFFF}", "\u{FFFFF}", "\u{100000}", "\u{10FFFD}", "\u{10FFFE}",
         "\u{10FFFF}", "\u{1D400}\u{1D401}", "\u{20000}", "\u{1F600}", "\u{1F44D}\u{1F3FF}",
