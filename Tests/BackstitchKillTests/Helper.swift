@@ -38,11 +38,13 @@ final class Helper {
     ) throws {
         var arguments = [path, "\(writer)", mode, "\(most)"]
         if let seed { arguments.append("\(seed)") }
+        closing = "\(path)-close-\(writer)"
+        // A power cut may have brought back the one of a process before.
+        try? FileManager.default.removeItem(atPath: closing)
         let process = try ChildProcess(
             [ChildProcess.path(ofBuilt: "BackstitchKillHelper")] + arguments)
         self.process = process
         self.arguments = arguments
-        closing = "\(path)-close-\(writer)"
         let output = output
         Thread.detachNewThread {
             while case let more = process.output.availableData, !more.isEmpty {

@@ -76,23 +76,4 @@ package final class HubObjects: Sendable {
             .invalid,
             "Files of this hub are in a bucket. Name it (--bucket), so that they can be served.")
     }
-
-    /// The key of the row that says whether a hub has files in a bucket.
-    package static let stateKey = StateRow.key
-
-    /// Throws if a hub that has files in a bucket is not given it.
-    ///
-    /// - Parameter row: What is stored under ``stateKey``; nil if nothing is.
-    package static func check(storedState row: [UInt8]?, hasBucket: Bool) throws {
-        guard let row, !hasBucket, try StateRow(stored: row).hasObjects else { return }
-        throw bucketMissing
-    }
-}
-
-extension SnapshotStorage {
-    /// Throws if the hub that has files in a bucket is not given it. Nothing is changed.
-    package func checkBucket(isGiven: Bool) throws {
-        try HubObjects.check(
-            storedState: snapshot(RequestWork()) { try $0.value(StateRow.key) }, hasBucket: isGiven)
-    }
 }
