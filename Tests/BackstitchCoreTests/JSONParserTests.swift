@@ -111,7 +111,7 @@ import Testing
         #expect(readCount > 75, "\(readCount)")
     }
 
-    private static func isSame(_ mine: JSONValue, _ other: Any) -> Bool {
+    static func isSame(_ mine: JSONValue, _ other: Any) -> Bool {
         switch mine {
         case .null: other is NSNull
         case .bool(let flag): (other as? NSNumber)?.boolValue == flag

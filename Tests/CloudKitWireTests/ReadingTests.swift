@@ -40,6 +40,21 @@ struct ReadingTests {
                 == .list([.timestamp(milliseconds: 7)], of: .timestamp))
     }
 
+    @Test(
+        "a number with a fraction or an exponent is whole if its value is",
+        arguments: [
+            ("5.0", 5), ("-1.50e1", -15), ("1e18", 1_000_000_000_000_000_000), ("1e19", nil),
+            ("15e-1", nil), ("9223372036854775807.0", .max), ("-9223372036854775808e0", .min),
+            ("0e4294967296", 0), ("-0.00E-4294967296", 0), ("0e99999999999999999999", 0),
+            ("0e-9223372036854775808", 0), ("1e4294967296", nil), ("1e-4294967296", nil),
+            ("1e9223372036854775807", nil), ("1e-9223372036854775808", nil),
+            ("1e99999999999999999999", nil),
+        ] as [(String, Int64?)])
+    func wholeNumbers(text: String, number: Int64?) throws {
+        #expect(Int64(wholeNumber: text) == number)
+        #expect(try JSONParser.parse(Array(text.utf8)).integer == number)
+    }
+
     @Test("other names of types are understood")
     func aliases() throws {
         let sealed = try field(#"{"value":"AAE=","type":"ENCRYPTED_BYTES"}"#)

@@ -20,9 +20,14 @@ extension Int64 {
             }
             rest.removeFirst()
         }
+        // Zero stays zero, however long its exponent is.
+        guard digits.contains(where: { $0 != 0x30 }) else {
+            self = 0
+            return
+        }
         if let mark = rest.popFirst() {
             guard mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E"),
-                let exponent = Int(Substring(rest)), abs(exponent) < 1 << 32
+                let exponent = Int(Substring(rest)), exponent.magnitude < 1 << 32
             else { return nil }
             shift += exponent
         }
@@ -31,10 +36,6 @@ extension Int64 {
             shift += 1
         }
         let number = digits.drop { $0 == 0x30 }
-        guard !number.isEmpty else {
-            self = 0
-            return
-        }
         // 64 bits have 19 digits at most.
         guard shift >= 0, number.count + shift <= 19 else { return nil }
         let zeros = Array(repeating: UInt8(ascii: "0"), count: shift)
