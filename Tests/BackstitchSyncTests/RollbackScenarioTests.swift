@@ -71,6 +71,85 @@ import Testing
         try await expectSame([phone, laptop], titles)
     }
 
+    /// Three devices and the states of note `a` in the order "one", "two", "three", of which the laptop heard
+    /// the first two and the tablet the first and the last. The service lost all but the first, got
+    /// "two" from the laptop, and the tablet has heard that.
+    private func oldAgain() async throws -> (
+        phone: Device, laptop: Device, tablet: Device, newest: SimulatedCloud.Snapshot
+    ) {
+        let (phone, laptop, older) = try await pair()
+        let tablet = try Device(cloud, "tablet")
+        try await tablet.sync()
+        try await phone.note("a", "two")
+        try await phone.sync()
+        try await laptop.sync()
+        try await phone.note("a", "three")
+        try await phone.sync()
+        try await tablet.sync()
+        let newest = cloud.snapshot()
+        cloud.rollBack(to: older)
+        for _ in 0..<2 {
+            try await laptop.sync()
+            try await tablet.sync()
+        }
+        #expect(try tablet.titles()["a"] == "two")
+        return (phone, laptop, tablet, newest)
+    }
+
+    @Test func `an older version that another device sent again gives way to the last one`()
+        async throws
+    {
+        let (phone, laptop, tablet, _) = try await oldAgain()
+        try await expectSame([phone, laptop, tablet], ["a": "three", "b": "one"])
+    }
+
+    // The tablet's log has "three" before "two".
+    @Test(arguments: [false, true])
+    func `an older version that was sent again does not take the place of the last one`(
+        isPushed: Bool
+    ) async throws {
+        let (phone, laptop, tablet, newest) = try await oldAgain()
+        if isPushed {
+            // The service loses what it has heard of the tablet, and nothing of the phone.
+            try await phone.sync()
+            try await phone.sync()
+            let sent = cloud.snapshot()
+            #expect(remote(cloud) == ["Note a {title: three}", "Note b {title: one}"])
+            cloud.rollBack(to: newest)
+            try await laptop.sync()
+            try await tablet.sync()
+            cloud.rollBack(to: sent)
+        } else {
+            cloud.rollBack(to: newest)
+        }
+        try await expectSame([tablet, laptop, phone], ["a": "three", "b": "one"])
+    }
+
+    @Test func `an edit of an older version that was sent again is a conflict with the last one`()
+        async throws
+    {
+        let (phone, laptop, tablet, newest) = try await oldAgain()
+        cloud.rollBack(to: newest)
+        try await tablet.note("a", "four")
+        try await tablet.sync()
+        #expect(try tablet.titles()["a"] == "three")
+        let conflicts = try tablet.engine.conflicts()
+        #expect(conflicts.map { $0.local?["title"] } == [.string("four")])
+        try await phone.sync()
+        try await laptop.sync()
+        #expect(try laptop.titles() == ["a": "three", "b": "one"])
+    }
+
+    @Test func `an acknowledged edit of an older version that was sent again is sent again`()
+        async throws
+    {
+        let (phone, laptop, tablet, newest) = try await oldAgain()
+        try await tablet.note("a", "four")
+        try await tablet.sync()
+        cloud.rollBack(to: newest)
+        try await expectSame([tablet, laptop, phone], ["a": "four", "b": "one"])
+    }
+
     @Test func `what another device had heard of is sent again by it`() async throws {
         let (phone, laptop, older) = try await pair()
         try await phone.note("a", "two")

@@ -18,6 +18,9 @@ package struct OperationHeader: Hashable, Sendable {
         package static let hasContext = Flags(rawValue: 8)
         /// The values were erased: what the operation carries is empty.
         package static let isErased = Flags(rawValue: 16)
+        /// The service's version took the place of one that the service had lost: neither is known to be
+        /// the later one.
+        package static let replacesLost = Flags(rawValue: 32)
     }
 
     package var kind: OperationKind

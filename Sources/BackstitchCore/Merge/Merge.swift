@@ -204,12 +204,18 @@ package struct Merge: Sendable {
     }
 
     /// Whether the service holds a record as a whole as it was before the last of the local operations.
+    ///
+    /// The order of two states says nothing if the service had lost the first when its version replaced
+    /// that, unless this device has edited the second.
     package func isEarlierState(_ server: Fields, of local: LocalState) -> Bool {
         let states = Self.states(of: local)
         let place = states.lastIndex { state in
             state.fields.map { foreignFields(server, $0).isEmpty } ?? false
         }
-        return place.map { $0 > 0 && $0 < states.count - 1 } ?? false
+        guard let place, place > 0, place < states.count - 1 else { return false }
+        let later = local.unsynced[place...]
+        guard let replacing = later.lastIndex(where: \.replacesLost) else { return true }
+        return later[replacing...].contains { $0.origin == .local }
     }
 
     /// The service's fields, with a local state's own in those that stay as they are on this device.

@@ -124,14 +124,18 @@ package struct OperationStep: Equatable, Sendable {
     package var clock: UInt64
     package var change: Change
     package var origin: OperationOrigin
+    /// Whether the service's version took the place of one that the service had lost.
+    package var replacesLost: Bool
 
     package init(
-        sequence: UInt64, clock: UInt64 = 0, change: Change, origin: OperationOrigin = .local
+        sequence: UInt64, clock: UInt64 = 0, change: Change, origin: OperationOrigin = .local,
+        replacesLost: Bool = false
     ) {
         self.sequence = sequence
         self.clock = clock
         self.change = change
         self.origin = origin
+        self.replacesLost = replacesLost
     }
 
     /// Decodes a stored operation that changes content; not the baseline of a tombstone.
@@ -139,6 +143,7 @@ package struct OperationStep: Equatable, Sendable {
         sequence = operation.sequence
         clock = operation.clock
         origin = operation.origin
+        replacesLost = operation.flags.contains(.replacesLost)
         do throws(FieldError) {
             switch operation.kind {
             // Before a baseline there is nothing, as before an insert.

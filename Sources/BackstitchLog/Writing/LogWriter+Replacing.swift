@@ -28,9 +28,10 @@ extension LogWriter {
     /// Appends the operation that makes a record these fields; nil ends it.
     ///
     /// If the record has them already, a stamp is acknowledged, and nothing happens without one.
+    /// - Parameter replacesLost: Whether the service had lost the version that they replace.
     package func replace(
         _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
-        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil
+        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil, replacesLost: Bool = false
     ) throws {
         let row = try row(table.number, key)
         let isLive = row?.isDeleted == false
@@ -45,7 +46,8 @@ extension LogWriter {
             }
             return
         }
-        let flags: OperationHeader.Flags = table.canRead(fields) ? [] : .isUnreadable
+        var flags: OperationHeader.Flags = table.canRead(fields) ? [] : .isUnreadable
+        if replacesLost { flags.insert(.replacesLost) }
         self.fields.writer.reset()
         try fields.withoutNulls.write(to: &self.fields.writer)
         self.fields.pack()

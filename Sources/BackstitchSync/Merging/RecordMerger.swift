@@ -168,7 +168,14 @@ package struct RecordMerger {
         let isForgotten =
             row.flags.contains(.isForgotten) && !prefersLocal
             && !isBehind(server, key, current, unsynced, merge)
-        if isForgotten { unsynced = [] }
+        if isForgotten {
+            unsynced = []
+        } else if !row.flags.contains(.isForgotten), !prefersLocal, case .present = server,
+            let replacing = unsynced.lastIndex(where: \.replacesLost)
+        {
+            // The edits were of this version. Whether it came after the states before is unknown.
+            unsynced.removeFirst(replacing + 1)
+        }
         let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
             fields: current?.without(masked.ids), version: row.serverVersion,
@@ -209,16 +216,19 @@ package struct RecordMerger {
             try log.forgetNote(.unheard, key.name)
         }
         plan = masked.whole(plan, local)
-        let settled = try perform(plan, key, table)
+        let settled = try perform(plan, key, table, replacesLost: isForgotten)
         if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
     ///
+    /// - Parameter replacesLost: Whether the service lost the version that is here.
     /// - Returns: the last operation but for a rebase: the one that settled a conflict, if there was one.
     @discardableResult
-    func perform(_ plan: MergePlan, _ key: RecordKey, _ table: EntityTable) throws -> UInt64 {
+    func perform(
+        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable, replacesLost: Bool = false
+    ) throws -> UInt64 {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
             try insertCopy(copy, RecordKey(name), table)
@@ -232,7 +242,8 @@ package struct RecordMerger {
         case .adopt(let version, let fields, let through):
             try log.replace(
                 key, table, with: fields, origin: .remote,
-                stamp: SyncStamp(version, through: through), conflict: plan.conflict)
+                stamp: SyncStamp(version, through: through), conflict: plan.conflict,
+                replacesLost: replacesLost)
         }
         let settled = log.head
         switch plan.rebase {
