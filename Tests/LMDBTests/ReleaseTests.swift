@@ -200,6 +200,18 @@ import Threading
         #expect(code { _ = try environment.releaseFreePages() } == .closed)
     }
 
+    @Test func `the size on the disk is read while the file is open alone`() throws {
+        let (first, second) = (try openHollow(), try fixture.open())
+        #expect(try first.allocatedBytes == second.allocatedBytes)
+        first.close()
+        #expect(code { _ = try first.allocatedBytes } == .closed)
+        #expect(try second.allocatedBytes > 0)
+        second.close()
+        #expect(code { _ = try second.allocatedBytes } == .closed)
+        // As a thread meets it that asked whether the handle is open just before another one closed it.
+        #expect(code { try second.core.gate.inside {} } == .closed)
+    }
+
     @Test func `a store in memory gives memory back`() throws {
         let environment = try Environment.temporary(options: Fixture.options())
         try fill(environment, 0..<2_000)
