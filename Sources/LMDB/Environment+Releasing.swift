@@ -74,7 +74,7 @@ struct NothingToCommit: Error {}
 extension EnvironmentCore {
     /// The bytes that the data file takes up on the disk. The gate keeps another thread from closing the file
     /// meanwhile, which would free what the pointer points to.
-    fileprivate var allocatedBytes: Int {
+    var allocatedBytes: Int {
         get throws(LMDBError) {
             var status = stat()
             try gate.inside { () throws(LMDBError) in
