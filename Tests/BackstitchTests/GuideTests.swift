@@ -674,7 +674,7 @@ struct NamesInUse: RecordProjection {
         _ = await watching.result
     }
 
-    /// Code outside functions calls what is not asynchronous, as this does.
+    /// Code outside functions calls `save` without await, as this function does.
     private func saveTwice(in store: Store) throws {
         var todo = Todo(title: "Buy milk")
         try store.save(todo)  // in an async function: try await
