@@ -264,7 +264,7 @@ package final class LogWriter {
             progress.largeRecords[entity, default: 0] += 1
         }
         try projector.count(view, headers, catalog: catalog)
-        try marks.endSentCreate(of: header.key, headers)
+        try marks.endSent(of: header.key, headers)
         try onAppend?(view)
         progress.head = sequence
         progress.operationCount += 1
