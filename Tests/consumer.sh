@@ -32,7 +32,8 @@ let package = Package(
             ]),
         .executableTarget(
             name: "FirstPage",
-            dependencies: [.product(name: "Backstitch", package: "backstitch")]),
+            dependencies: [.product(name: "Backstitch", package: "backstitch")],
+            swiftSettings: [.treatAllWarnings(as: .error)]),
     ]
 )
 MANIFEST

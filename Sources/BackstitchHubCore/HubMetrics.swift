@@ -37,7 +37,7 @@ final class HubMetrics: Sendable {
     /// Counts notifications that were given to the courier.
     func countNotifications(_ count: Int) { state.withLock { $0.notifications += count } }
 
-    /// Counts a request of which nobody was told, because too many were to be told of.
+    /// Counts a request of which no device was notified, because too many others waited for that.
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
 
     /// What was counted.

@@ -39,8 +39,8 @@ package struct MetricFamily: Hashable, Sendable {
 
     /// Adds a figure.
     ///
-    /// - Parameter labels: Names and values. Values are of the hub's own choice: nothing that a client
-    ///   sends becomes one, so that there are few of them and nobody reads them.
+    /// - Parameter labels: Names and values. The hub chooses the values: none comes from a client, so that
+    ///   there are few of them and they give nothing of a client away.
     package mutating func add(
         _ value: Int, suffix: String = "", _ labels: KeyValuePairs<String, String> = [:]
     ) {
@@ -77,7 +77,7 @@ package struct MetricFamily: Hashable, Sendable {
     }
 }
 
-/// Whoever counts something beside the hub's core.
+/// A part beside the hub's core that counts something.
 package struct MetricSource: Sendable {
     package let families: @Sendable () -> [MetricFamily]
 

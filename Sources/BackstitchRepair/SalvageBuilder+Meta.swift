@@ -21,8 +21,9 @@ extension SalvageBuilder {
                 }
             }
             for (name, value) in all where !name.hasPrefix(MetaChecksum.prefix) {
+                // The checksum may have been on a damaged page, and marks of a full fetch have none.
                 let checksum = all[MetaChecksum.name(of: name)]
-                if MetaChecksum.matches(value, named: name, checksum) {
+                if checksum == nil || MetaChecksum.matches(value, named: name, checksum) {
                     values[name] = value
                 } else {
                     damaged.append(name)

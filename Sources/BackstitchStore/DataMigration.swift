@@ -19,7 +19,7 @@ import BackstitchLog
 /// ```
 ///
 /// **Its saves and deletes are edits of this device**: they are in the history and are pushed, and other
-/// devices may have made the same ones, in any order. So let what it writes follow from the records alone,
+/// devices may have made the same ones, in any order. So derive all that it writes from the records alone,
 /// without time, chance or the device. Two devices that change a record to the same values don't conflict.
 /// A record that it makes needs an id that follows from others, such as `Person.ID("default")`.
 ///

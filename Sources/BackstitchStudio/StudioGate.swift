@@ -26,8 +26,8 @@ struct StudioGate: Sendable {
     static let requestHeader = "X-Backstitch-Studio"
     private static let callPrefix = "/api/1/"
 
-    /// The port of the server, of which the names that it answers to are made; nil if it listens at a
-    /// path, and somebody else chooses the port that leads there.
+    /// The port of the server, which is part of the host names that it answers to; nil if it listens at a
+    /// path, because another program chooses the port that leads there.
     let port: UInt16?
     /// What the cookie of a session holds.
     let cookie: String

@@ -6,7 +6,7 @@ extension EngineMachine {
     enum Event: Equatable, Sendable {
         // Calls of the application.
 
-        /// The engine goes on by itself from now on.
+        /// The engine begins rounds by itself from now on.
         case start
         /// The first round of an engine that was started; with what the store knows of a failure
         /// before.

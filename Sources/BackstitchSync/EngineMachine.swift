@@ -321,7 +321,7 @@ struct EngineMachine: Equatable, Sendable {
                 .unreachable(error, retryMilliseconds: $0)
             }
         case .blocked(let error):
-            // Whoever is signed in when it goes on may be somebody else.
+            // Another user may be signed in when the next round begins.
             account = .unchecked
             rest = .blocked(error.code)
             let wait = Backoff.askedMilliseconds(error) ?? blockedRetryMilliseconds

@@ -29,6 +29,9 @@ final class ExchangeProgress {
     var dueMilliseconds: Int64?
     /// The names of the records whose ends pushes of this round made or met: the next pull has them.
     var ended: Set<RecordName> = []
+    /// The names of the records that this round noted before it sent them: no request before may have made
+    /// them on the service.
+    var firstSent: Set<RecordName> = []
     /// The names of the records that the service could not deliver or take by themselves.
     private var undelivered: Set<String> = []
     /// Where the run of the log begins that is folded.
@@ -56,6 +59,7 @@ final class ExchangeProgress {
         outbox = Outbox()
         wholes = []
         ended = []
+        firstSent = []
         dropPass()
         missed = []
         lookedUp = []

@@ -187,7 +187,9 @@ private struct MissedTaker {
             guard try records.settles(.absent, of: key.name, isNews: false, now: now) else { break }
             for table in merger.log.catalog.tables
             where try merger.log.row(table.number, key)?.hasChangeTag == true {
-                merged.note(try merger.mergeAbsent(table, key), key.name, table.name)
+                let isSent = try merger.wasSent(key)
+                merged.note(
+                    try merger.mergeAbsent(table, key, isSent: isSent), key.name, table.name)
             }
         case .failed(let error):
             try records.note(error, of: key.name, now: now)
@@ -205,8 +207,10 @@ private struct MissedTaker {
             // The list and this answer contradict each other, and a replica behind may have given either.
             _ = try records.settles(.found, of: key.name, isNews: true, now: now)
         case .notFound:
+            let isSent = try merger.wasSent(key)
             merged.note(
-                try merger.mergeAbsent(key, recordType: entityName), key.name, entityName)
+                try merger.mergeAbsent(key, recordType: entityName, isSent: isSent), key.name,
+                entityName)
         case .failed(let error):
             try records.note(error, of: key.name, now: now)
         }

@@ -182,24 +182,31 @@ struct PushPass {
         return .pushed(results)
     }
 
-    /// Notes the creates of a request before it is sent, so that the end of a record is told from that of an
-    /// earlier life though no answer comes. All of them take one commit, and those that are noted already
-    /// none.
+    /// Notes the records that a request creates, or replaces after a delete, before it is sent, so that their
+    /// ends are told from those of earlier lives though no answer comes. All of them take one commit, and
+    /// those that are noted already none.
     private func noteSent(_ places: [Int]) async throws {
         let ended = work.progress.ended
-        let creates = places.map { work.progress.pushed[$0] }.filter { change in
+        let lives = places.map { work.progress.pushed[$0] }.filter { change in
+            switch change.push {
             // The feed is still to tell the end of the life before.
-            if case .create = change.push { !ended.contains(change.key.name) } else { false }
+            case .create: !ended.contains(change.key.name)
+            case .update: change.isAnew
+            case .nothing, .delete: false
+            }
         }
         let new = try work.store.read { transaction in
-            try creates.filter { try transaction.reader.meta.note(.sent, $0.key.name) == nil }
+            try lives.filter { try transaction.reader.meta.note(.sent, $0.key.name) == nil }
         }
         guard !new.isEmpty else { return }
+        work.progress.firstSent.formUnion(new.map(\.key.name))
         try await work.session.write { log in
             for change in new {
-                // It may have been deleted since, and a record that the service lost is sent again anyway.
-                guard let row = try log.row(change.entity, change.key),
-                    row.header.isPendingCreate, !row.flags.contains(.isForgotten)
+                // It may have been deleted or given up since, and a record that the service lost is sent
+                // again anyway.
+                guard let row = try log.row(change.entity, change.key), !row.isDeleted,
+                    row.changeTag == change.changeTag, !row.flags.contains(.isForgotten),
+                    try log.reader.history(of: row).isPending(change.through)
                 else { continue }
                 try log.note(.sent, change.key.name)
             }
@@ -274,9 +281,11 @@ struct PushPass {
 
     private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
         decisions.map { decision in
-            PushStep(
-                change: work.progress.pushed[decision.index], kind: decision.kind,
-                deferred: work.round.exchange.item(decision.index).deferredFields)
+            let change = work.progress.pushed[decision.index]
+            return PushStep(
+                change: change, kind: decision.kind,
+                deferred: work.round.exchange.item(decision.index).deferredFields,
+                isFirst: work.progress.firstSent.contains(change.key.name))
         }
     }
 }
@@ -294,6 +303,8 @@ private struct PushStep: Sendable {
     let change: PendingChange
     let kind: ItemDecision.Kind
     let deferred: Set<String>
+    /// Whether no round before sent the record as it is.
+    let isFirst: Bool
 
     var isAcknowledgement: Bool {
         switch kind {
@@ -337,7 +348,8 @@ private struct PushStep: Sendable {
                 change.entityName)
         case .mergeAbsent:
             results.note(
-                try merger.mergeDoubtedEnd(of: change.key, recordType: change.entityName),
+                try merger.mergeDoubtedEnd(
+                    of: change.key, recordType: change.entityName, isFirst: isFirst),
                 name, change.entityName)
         case .park(let error):
             try merger.log.forgetNote(.sent, change.key.name)

@@ -61,11 +61,23 @@ struct RecordFetcher {
                         throw error
                     }
                 }
+                if try context.mayHaveNotes(.duplicate) {
+                    try Self.askForPull(of: zoneName, context)
+                }
                 return (count, left)
             }
             count += found
             left += rest
         }
         return (count, left)
+    }
+
+    /// Lets the next round pull. A record that came back may share a unique value with another one; they become
+    /// one at the end of a pull, because until then the service may have another value for either.
+    private static func askForPull(of zoneName: String, _ log: LogWriter) throws {
+        var state = try log.reader.zoneState(zoneName)
+        guard !state.needsPull else { return }
+        state.needsPull = true
+        try log.setZoneState(state, zoneName)
     }
 }

@@ -96,8 +96,8 @@ public protocol RecordService: Sendable {
         progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset
 
-    /// Uploads the content of a file as ``upload(_:for:in:progress:)`` does, and goes on where an earlier call
-    /// stopped, also one of another process.
+    /// Uploads the content of a file as ``upload(_:for:in:progress:)`` does, and continues where an earlier
+    /// call stopped, also one of another process.
     ///
     /// - Parameters:
     ///   - address: What the earlier call told; nil if there was none. One that has ended does no harm.

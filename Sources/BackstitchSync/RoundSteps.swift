@@ -142,7 +142,8 @@ final class RoundSteps {
 
     private func setUp() async throws {
         let user = try await session.checkUser()
-        // If a zone that was made before is gone, somebody wanted that, and the pull tells.
+        // A zone that was made before is not made again: if it is gone, it was deleted, and the pull
+        // reports that.
         if try session.scope.zoneState().isSetUp { return }
         try session.checkCalled()
         try await session.service.createZone(session.scope.zone)

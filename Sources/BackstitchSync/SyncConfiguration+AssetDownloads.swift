@@ -3,7 +3,7 @@ import BackstitchLog
 import BackstitchStore
 
 extension SyncConfiguration {
-    /// Which files an engine downloads before anybody opens them.
+    /// The files that an engine downloads before the application opens them.
     public struct AssetDownloads: Sendable {
         private let isWanted: (@Sendable (_ entity: String, _ field: String, Int64) -> Bool)?
 

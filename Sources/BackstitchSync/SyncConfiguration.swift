@@ -54,7 +54,7 @@ public struct SyncConfiguration: Sendable {
     /// Which records are exchanged. If it is not everything, an engine's first round looks
     /// through the whole log for what is to be pushed.
     public var selection: Selection
-    /// Which files are downloaded before anybody opens them, by an engine that was started.
+    /// The files that a started engine downloads before the application opens them.
     public var assetDownloads: AssetDownloads
     /// The most bytes that contents of files may take on this device, if so many can be evicted; nil is no limit.
     ///

@@ -107,9 +107,9 @@ public actor SyncEngine {
     /// The round begins at once, even if a failed one asked to wait.
     ///
     /// Cancel the task to give up: the call returns at once, also while the service does not answer.
-    /// A request that is under way is told to end, and what it did is found out when it has ended, or
-    /// by the next round; until then no other request begins. The round then ends early, unless the
-    /// engine was started and would run it anyway.
+    /// A request that is under way is cancelled. Its effect is known when it has ended, or after the next
+    /// round; until then no other request begins. The round then ends early, unless the engine was started
+    /// and would run it anyway.
     /// - Returns: a report of the round.
     /// - Throws: ``SyncError`` if it ended early; what was not exchanged stays pending. `offline`
     ///   while the application says that there is no network, `standby` while another engine
@@ -132,8 +132,8 @@ public actor SyncEngine {
 
     /// Ends the engine, and every call that waits for it with `stopped`: no further request begins.
     ///
-    /// Returns at once, also while the service does not answer. A request that is under way is told to
-    /// end and let go: what is answered to it is not stored, and the next engine finds out what it did.
+    /// Returns at once, also while the service does not answer. A request that is under way is cancelled,
+    /// and its answer is not stored; the next engine finds out its effect.
     public func stop() { hand(.stop) }
 
     /// - Throws: why the engine has ended, if it has.

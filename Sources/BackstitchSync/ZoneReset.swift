@@ -17,7 +17,7 @@ struct ZoneReset {
             do {
                 try await session.change { $0 = old }
             } catch is SyncBasis.Outdated {
-                // Somebody has decided about the zone meanwhile.
+                // Another call has decided about the zone meanwhile.
             }
             throw error
         }

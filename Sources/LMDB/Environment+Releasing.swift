@@ -33,14 +33,13 @@ extension Environment {
         }
     }
 
-    /// The bytes that the data file takes up on the disk, without the holes in it.
+    /// The bytes that the data file takes up on the disk, without the holes in it. Any thread may ask.
+    ///
+    /// - Throws: `closed`, `forked`, `panicked`; `io` or another code of the file system.
     package var allocatedBytes: Int {
         get throws(LMDBError) {
-            var status = stat()
-            guard fstat(core.descriptor, &status) == 0 else {
-                throw LMDBError(errno: errno, "look up", path: core.folder.dataPath)
-            }
-            return Int(status.st_blocks) * 512
+            try checkOpen()
+            return try core.allocatedBytes
         }
     }
 
@@ -73,6 +72,21 @@ extension Environment {
 struct NothingToCommit: Error {}
 
 extension EnvironmentCore {
+    /// The bytes that the data file takes up on the disk. The gate keeps another thread from closing the file
+    /// meanwhile, which would free what the pointer points to.
+    var allocatedBytes: Int {
+        get throws(LMDBError) {
+            var status = stat()
+            try gate.inside { () throws(LMDBError) in
+                guard fstat(descriptor, &status) == 0 else {
+                    throw LMDBError(errno: errno, "look up", path: folder.dataPath)
+                }
+            }
+            return Int(status.st_blocks) * 512
+        }
+    }
+
+    /// The descriptor of the data file. The caller is inside the gate, so that the environment is not freed.
     var descriptor: Int32 {
         var descriptor: Int32 = -1
         mdb_env_get_fd(pointer, &descriptor)

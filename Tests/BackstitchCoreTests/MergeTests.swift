@@ -114,6 +114,44 @@ import Testing
         }
     }
 
+    @Test func `the end of a record that was made anew and sent is a conflict`() throws {
+        var local = try #require(Case.Local.recreate.state)
+        let kept = MergePlan.Remote.acknowledge(version: nil, through: 11)
+        let ended = MergePlan.Remote.adopt(version: nil, fields: nil, through: 0)
+        func plan(_ policy: ConflictPolicy) -> MergePlan {
+            Self.merge(policy).plan(local: local, server: .absent)
+        }
+        func report(_ policy: ConflictPolicy, _ outcome: Fields?) -> ConflictReport {
+            ConflictReport(
+                policy: policy, base: Case.base, local: local.fields, server: nil, outcome: outcome)
+        }
+        for policy in ConflictPolicy.allCases {
+            #expect(plan(policy) == MergePlan(remote: kept), "\(policy)")
+        }
+        local.isSent = true
+        #expect(
+            plan(.serverWins) == MergePlan(remote: ended, conflict: report(.serverWins, nil)))
+        #expect(
+            plan(.clientWins)
+                == MergePlan(
+                    remote: ended, rebase: .save(Case.recreated),
+                    conflict: report(.clientWins, Case.recreated)))
+        let question = try #require(plan(.resolver).question)
+        #expect(question.base == Case.base && question.server == nil)
+        #expect(question.local == Case.recreated)
+        // It is decided about though it became what it was before the delete.
+        let before: Fields = [Case.one: .string("r"), Case.two: .null, Case.unknown: .null]
+        local.unsynced.append(Case.step(13, .update(before: before, after: Case.base)))
+        local.fields = Case.base
+        #expect(
+            plan(.serverWins) == MergePlan(remote: ended, conflict: report(.serverWins, nil)))
+        // A record that was deleted here too has ended.
+        local.unsynced.append(Case.step(14, .delete(before: Case.base)))
+        local.fields = nil
+        #expect(
+            plan(.clientWins) == MergePlan(remote: .acknowledge(version: nil, through: 14)))
+    }
+
     @Test func `our own write with a foreign edit on top of it is taken over whole`() throws {
         for policy in ConflictPolicy.allCases {
             let local = try #require(Case.Local.updateOne.state)

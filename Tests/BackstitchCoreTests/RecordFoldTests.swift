@@ -46,7 +46,7 @@ import Testing
     @Test(arguments: [nil, [one: .int64(1), two: .int64(2)], [one: .int64(1)]] as [Fields?])
     func `the fold is what the two ends say`(base: Fields?) {
         var count = 0
-        func visit(_ fold: RecordFold, _ state: Fields?, depth: Int) {
+        func visit(_ fold: RecordFold, _ state: Fields?, hasEnded: Bool, depth: Int) {
             for edit in Self.edits {
                 guard let (change, next) = edit(state) else { continue }
                 var longer = fold
@@ -55,12 +55,15 @@ import Testing
                 #expect(longer.push == Self.expected(base, next))
                 #expect(longer.exists == (next != nil))
                 #expect(longer.baseExists == (base != nil))
+                let isAnew = base != nil && next != nil && hasEnded
+                #expect(longer.isAnew == isAnew)
                 #expect(longer.firstSequence == 2)
                 #expect(longer.lastSequence == UInt64(depth * 2))
-                if depth < 5 { visit(longer, next, depth: depth + 1) }
+                guard depth < 5 else { continue }
+                visit(longer, next, hasEnded: hasEnded || next == nil, depth: depth + 1)
             }
         }
-        visit(RecordFold(), base, depth: 1)
+        visit(RecordFold(), base, hasEnded: false, depth: 1)
         #expect(count > 200)
     }
 

@@ -80,7 +80,7 @@ import Testing
         try await store.withLogWriter { log in
             for name in ["a", "new", "other"] { try log.note(.sent, RecordName(name)) }
         }
-        let reason = "is of a record that does not wait to be created"
+        let reason = "is of a record that does not wait to be made"
         #expect(
             try problems(store) == ["the note sent.a \(reason)", "the note sent.other \(reason)"])
         #expect(
@@ -88,6 +88,22 @@ import Testing
                 == ["sent.a", "sent.new", "sent.other"])
         try await store.write { _ = try $0.delete(Jotting.ID("new")) }
         #expect(try problems(store).count == 2)
+    }
+
+    @Test func `a record that was made anew and sent is noted while it waits`() async throws {
+        let store = try await store()
+        try await store.write { _ = try $0.save(Jotting(id: "a", text: "two")) }
+        try await store.withLogWriter { try $0.note(.sent, RecordName("a")) }
+        #expect(
+            try problems(store) == [
+                "the note sent.a is of a record that does not wait to be made"
+            ])
+        try await store.write { _ = try $0.delete(Jotting.ID("a")) }
+        #expect(try problems(store) == [])
+        try await store.write { _ = try $0.save(Jotting(id: "a", text: "three")) }
+        try await store.withLogWriter { try $0.note(.sent, RecordName("a")) }
+        #expect(try problems(store) == [])
+        #expect(try rules(store) { try $0.leftovers(mayGoBack: true) } == ["sent.a"])
     }
 
     @Test func `an unheard delete is over once the service has the record`() async throws {

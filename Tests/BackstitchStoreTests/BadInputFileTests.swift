@@ -134,6 +134,21 @@ import Testing
         try expectRefused([.damaged])
     }
 
+    @Test func `a catalog whose checksum is gone is damage, and a repair keeps it`() throws {
+        try folder.fill()
+        try folder.tamper { access, databases in
+            try Array(MetaChecksum.name(of: MetaName.catalog).utf8).withUnsafeBytes {
+                _ = try access.delete($0, in: databases.meta)
+            }
+        }
+        let repair = StoreRepair(folder.store)
+        let problem = "What is kept under 'catalog' is damaged: its checksum does not match."
+        #expect(try repair.diagnosis().findings.map(\.message) == [problem])
+        let report = try repair.repair(milliseconds: 1)
+        #expect(report.salvage?.metaDropped == [])
+        #expect(try repair.diagnosis().isHealthy)
+    }
+
     private func replaceCatalog(_ text: String) throws {
         try folder.tamper { access, databases in
             try Array(MetaName.catalog.utf8).withUnsafeBytes { key in

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import LMDB
 import TestBudget
 import Testing
@@ -200,6 +201,20 @@ import Threading
         #expect(try !store.verify().problems.isEmpty)
         let error = failure { _ = try store.write { try $0.save(Node(id: "n")) } }
         #expect(error == nil || error?.code == .damaged)
+    }
+
+    @Test(arguments: [nil, [1, 2, 3]] as [[UInt8]?])
+    func `a value of meta without its checksum, or with another one, is found`(
+        checksum: [UInt8]?
+    ) throws {
+        try store.environment.tamper { access, databases in
+            try Array(MetaChecksum.name(of: MetaName.catalog).utf8).withUnsafeBytes { key in
+                _ = try access.delete(key, in: databases.meta)
+                try checksum?.withUnsafeBytes { try access.put(key, $0, in: databases.meta) }
+            }
+        }
+        let problem = "What is kept under 'catalog' is damaged: its checksum does not match."
+        #expect(try store.verify().problems == [problem])
     }
 
     @Test func `an operation moved to another place is found`() throws {

@@ -160,6 +160,18 @@ func remote(_ cloud: SimulatedCloud) -> [String] {
     }
 }
 
+/// The names of the records with a note that they were sent.
+func noted(_ store: Store) throws -> [String] {
+    try store.read { transaction in
+        var names: [String] = []
+        try transaction.reader.meta.visitNotes(.sent) { name, _ in
+            names.append(name.description)
+            return true
+        }
+        return names
+    }
+}
+
 private func short(_ value: ServiceValue) -> String {
     switch value {
     case .null: "null"

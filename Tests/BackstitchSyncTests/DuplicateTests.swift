@@ -272,6 +272,26 @@ import Testing
         try await devices[0].expectSettled()
     }
 
+    @Test func `a record that is fetched again becomes one with its duplicate in the next round`()
+        async throws
+    {
+        let cloud = newCloud()
+        let device = try devices(1, cloud)[0]
+        try await device.save(Mark(id: "mark-0", name: "x"))
+        try await device.sync()
+        try await device.store.write { _ = try $0.evict(Mark.ID("mark-0")) }
+        try await device.save(Mark(id: "mark-1", name: "x", color: "red"))
+        for _ in 0..<4 { try await device.sync() }
+        // Nothing but the fetch lets a round pull.
+        #expect(try device.store.info().zones.map(\.needsPull) == [false])
+        #expect(try await device.engine.fetchAgain([Mark.ID("mark-0")]) == 1)
+        #expect(try device.all(Mark.self).count == 2)
+        #expect(try await device.sync().conflicts == 1)
+        #expect(try device.all(Mark.self) == [Mark(id: "mark-0", name: "x", color: "red")])
+        try await device.expectSettled()
+        #expect(cloud.records(in: scenarioZone).map(\.recordName) == ["mark-0"])
+    }
+
     @Test func `a duplicate that is saved here is an error`() async throws {
         let cloud = newCloud()
         let device = try devices(1, cloud)[0]

@@ -11,18 +11,6 @@ import Testing
 @Suite(.budgeted) struct UnheardCreateTests {
     let cloud = SimulatedCloud()
 
-    /// The names of the records with a note of a create that was sent.
-    private func noted(_ store: Store) throws -> [String] {
-        try store.read { transaction in
-            var names: [String] = []
-            try transaction.reader.meta.visitNotes(.sent) { name, _ in
-                names.append(name.description)
-                return true
-            }
-            return names
-        }
-    }
-
     /// A device that sent the create of the note `a` and got no answer.
     private func sender(
         _ fault: FaultKind = .lostReply, configure: (inout SyncConfiguration) -> Void = { _ in }

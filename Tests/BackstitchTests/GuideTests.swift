@@ -661,10 +661,7 @@ struct NamesInUse: RecordProjection {
 
         let store = try Store(at: directory, schema: StoreSchema(Todo.self))
 
-        var todo = Todo(title: "Buy milk")
-        try await store.save(todo)
-        todo.isDone = true
-        try await store.save(todo)  // only isDone becomes an operation
+        try saveTwice(in: store)
 
         let open = try store.read { tx in
             try tx.fetch(
@@ -675,6 +672,14 @@ struct NamesInUse: RecordProjection {
         let watching = Task { try await watchNotes(store) }
         store.close()
         _ = await watching.result
+    }
+
+    /// Code outside functions calls `save` without await, as this function does.
+    private func saveTwice(in store: Store) throws {
+        var todo = Todo(title: "Buy milk")
+        try store.save(todo)  // in an async function: try await
+        todo.isDone = true
+        try store.save(todo)  // only isDone becomes an operation
     }
 
     private func watchNotes(_ store: Store) async throws {

@@ -200,6 +200,18 @@ import Threading
         #expect(code { _ = try environment.releaseFreePages() } == .closed)
     }
 
+    @Test func `the size on the disk is read only while the file is open`() throws {
+        let (first, second) = (try openHollow(), try fixture.open())
+        #expect(try first.allocatedBytes == second.allocatedBytes)
+        first.close()
+        #expect(code { _ = try first.allocatedBytes } == .closed)
+        #expect(try second.allocatedBytes > 0)
+        second.close()
+        #expect(code { _ = try second.allocatedBytes } == .closed)
+        // Another thread may close the file after the handle was found open.
+        #expect(code { _ = try second.core.allocatedBytes } == .closed)
+    }
+
     @Test func `a store in memory gives memory back`() throws {
         let environment = try Environment.temporary(options: Fixture.options())
         try fill(environment, 0..<2_000)

@@ -66,11 +66,14 @@ struct EngineDocument: Encodable {
         nextAttempt = running ? report.nextAttempt.map(Self.utc) : nil
         trigger = running ? report.trigger : nil
         // What an engine that has ended had before it is not any more.
-        queue = (running ? report.queue : nil).map {
-            Queue(
-                next: $0.next, due: $0.due.map(Self.utc), notBefore: $0.deadline.map(Self.utc),
-                calls: $0.calls, offline: $0.isOffline)
-        }
+        let waiting = report.queue
+        queue =
+            running
+            ? Queue(
+                next: waiting.next, due: waiting.due.map(Self.utc),
+                notBefore: waiting.deadline.map(Self.utc), calls: waiting.calls,
+                offline: waiting.isOffline)
+            : nil
         lanes = (running ? report.lanes : nil)?.map {
             Lane(
                 name: $0.name, running: $0.running, waiting: $0.waiting, delayed: $0.delayed,

@@ -190,8 +190,8 @@ package struct RowHeader: Hashable, Sendable {
 
     package var isDirty: Bool { lastSequence > syncedSequence }
     package var isDeleted: Bool { flags.contains(.isDeleted) }
-    /// Whether the record waits for the service to create it.
-    package var isPendingCreate: Bool { isDirty && !isDeleted && changeTag.isEmpty }
+    /// Whether the record exists and has operations that the service lacks.
+    package var isWaiting: Bool { isDirty && !isDeleted }
 
     /// Appends the stored form to `output`; the body follows, and then the checksum.
     package func append(to output: inout ByteBuffer) { append(RowView.formatVersion, to: &output) }

@@ -27,7 +27,8 @@ package struct LocalState: Equatable, Sendable {
     package var unsynced: [OperationStep]
     /// What the service has in fields of the base that stay as they are on this device alone.
     package var kept: Fields
-    /// Whether the service may have had a record whose create it never acknowledged.
+    /// Whether the service may have had the record as it was created here, or deleted and made anew, though
+    /// it never acknowledged that.
     package var isSent: Bool
     /// The record's name, which the name of a copy follows from.
     package var name: RecordName
@@ -276,11 +277,13 @@ package struct Merge: Sendable {
             return resolve(ConflictSides(version: nil, base: nil, server: nil, local))
         }
         if let match = states.lastIndex(where: { $0.fields == nil }) {
-            // Deleted on both sides, or our own delete came through; what followed stays.
-            return MergePlan(
-                remote: .acknowledge(version: nil, through: states[match].sequence))
-        }
-        if let mine = local.fields, foreignFields(mine, base).isEmpty {
+            // If the record that followed the delete was sent, that one may have ended.
+            guard local.isSent, local.fields != nil else {
+                // Deleted on both sides, or our own delete came through; what followed stays.
+                return MergePlan(
+                    remote: .acknowledge(version: nil, through: states[match].sequence))
+            }
+        } else if let mine = local.fields, foreignFields(mine, base).isEmpty {
             // Edits that were taken back do not count.
             return MergePlan(
                 remote: .adopt(

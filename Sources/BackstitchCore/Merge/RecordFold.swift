@@ -12,6 +12,8 @@ package struct RecordFold: Equatable, Sendable {
     private var isBaseComplete = false
     /// Whether the record exists after the last operation.
     package private(set) var exists = false
+    /// Whether the record existed before, was deleted, and was made anew.
+    package var isAnew: Bool { isBaseComplete && exists }
     /// The values after the last operation of the fields that changed, explicit nulls included; for
     /// a record that did not exist before, all its fields.
     package private(set) var changed = Fields()

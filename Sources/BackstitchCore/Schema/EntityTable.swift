@@ -23,9 +23,9 @@ package final class EntityTable: Sendable {
     /// The attributes whose target can't go, nor come later, whether the schema still declares them
     /// or a later version of it did: what was written to them is pushed all the same.
     package let denyingReferences: [CatalogAttribute]
-    /// The fields that are never pushed, as whoever declared them last has it.
+    /// The fields that are never pushed, by the last declaration of each.
     package let unsentFields: Set<FieldID>
-    /// The fields that are never taken over from the service, as whoever declared them last has it.
+    /// The fields that are never taken over from the service, by the last declaration of each.
     package let unreadFields: Set<FieldID>
     /// The declared attributes of which no two records may have the same value.
     package let unique: [CatalogAttribute]

@@ -15,8 +15,8 @@ public struct QueryError: BackstitchError {
         public static let unknownEntity = Code("unknownEntity")
         /// A condition or sort names something that is not a stored attribute.
         public static let unknownAttribute = Code("unknownAttribute")
-        /// A condition compares an attribute with a value of another type, or a query asks what its
-        /// type does not have: a sum of text, an order of lists.
+        /// A condition compares an attribute with a value of another type, or a query uses an operation
+        /// that the attribute's type lacks, such as a sum of texts or an order of lists.
         public static let typeMismatch = Code("typeMismatch")
         /// A limit or an offset is negative.
         public static let negativeCount = Code("negativeCount")

@@ -27,7 +27,7 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
 
     /// What a transfer is wanted for.
     package enum Priority: Int, Comparable, Sendable {
-        /// Somebody may want to read it.
+        /// The application may read the file later.
         case prefetch
         /// A record waits for it.
         case push
@@ -73,7 +73,7 @@ package struct TransferMachine<ID: Hashable & Sendable>: Equatable, Sendable {
 
     /// - Parameter transfersMax: The most at a time in a direction, if that is less than the direction takes.
     package init(transfersMax: Int = .max) {
-        precondition(transfersMax > 0, "A transfer at least goes on at a time.")
+        precondition(transfersMax > 0, "At least one transfer runs at a time.")
         self.transfersMax = transfersMax
     }
 

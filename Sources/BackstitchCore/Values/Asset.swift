@@ -49,7 +49,9 @@ public struct Asset: Hashable, Sendable, Codable {
     /// Why it can't be stored; nil if it can.
     var violation: String? {
         if content == nil, serviceChecksum == nil { return "the file has no checksum" }
-        if let content, !ContentHash.isDigits(content) { return "the hash of the file is none" }
+        if let content, !ContentHash.isDigits(content) {
+            return "the hash of the file is no SHA-256"
+        }
         if byteCount < 0 { return "the size of the file is negative" }
         let texts = [serviceChecksum, contentType, fileName]
         let isLong = texts.contains { ($0?.utf8.count ?? 0) > Self.textBytesMax }

@@ -213,7 +213,7 @@ package final class FolderFiles: HubFiles {
             ftruncate(descriptor, offset)
             throw failure
         }
-        // Whoever wants the upload next waits for its lock, and so for the disk.
+        // The next request for the upload waits for its lock, and so until the bytes are on disk.
         holders.withLock { $0.count += 1 }
         flushes.submit { [folder] in
             if fsync(descriptor) != 0 || before == 0 && !Self.sync(folder + "/parts") {
@@ -230,7 +230,8 @@ package final class FolderFiles: HubFiles {
         guard let descriptor = try openAlone(path, makes: false) else { return false }
         defer { Glibc.close(descriptor) }
         guard uploadedBytes(at: path) == byteCount else { return false }
-        // Whoever waits for the lock finds that it is another file, and begins anew.
+        // A request that waits for the lock then sees that the path has another file or none, and begins
+        // anew.
         guard rename(path, place) == 0 else { throw Self.failure("An upload can't be taken") }
         digests?.move(path, to: place)
         return true
@@ -279,7 +280,7 @@ package final class FolderFiles: HubFiles {
                 Glibc.close(descriptor)
                 throw failure
             }
-            // Whoever had it before may have kept it, or discarded it.
+            // The request that had the lock before may have moved or removed the file.
             if stat(path, &named) == 0, own.st_ino == named.st_ino { return descriptor }
             Glibc.close(descriptor)
         }
@@ -321,7 +322,7 @@ package final class FolderFiles: HubFiles {
             defer { Glibc.close(upload) }
             guard fsync(upload) == 0 else { throw Self.failure("An upload can't be kept") }
             try makeFolder(of: file.partition)
-            // Who reads the file that is there goes on to read it.
+            // A file that is there stays, so that reads of it continue.
             let isNew = FileName.renameIfFree(path, to: self.path(file))
             guard isNew || errno == EEXIST, Self.sync(folder(of: file.partition)) else {
                 throw Self.failure("An upload can't be kept")

@@ -16,7 +16,7 @@ package final class LMDBHubStorage: SnapshotStorage {
     private let writes = GroupCommit(WriteQueue())
     package let readers: WorkPool
     private let others = Locked<OthersWatch?>(nil)
-    /// Whoever puts the folder back to an older state has to close it before.
+    /// The number of this run. It is constant: the folder is closed before it is put back to an older state.
     private let run: UInt64
 
     private struct WriteQueue: JobQueue {
@@ -342,7 +342,7 @@ private final class WaitingWrite<R: Sendable>: QueuedWrite, @unchecked Sendable 
     }
 
     func run(_ transaction: LMDBHubTransaction) throws {
-        // It waited; from here on it has its bound by what it may do, and not by a clock.
+        // The deadline was for the wait in the queue. From here on only the amount of work is limited.
         try work.check()
         work.unlimit()
         result = try body(transaction)

@@ -48,7 +48,7 @@ final class OthersWatch: @unchecked Sendable {  // The monitor or the lock has a
 
     private var commit: UInt64? { try? environment.read { $0.access.commit } }
 
-    /// Tells of a commit that nobody noted; on the writer thread.
+    /// Reports a commit that this storage did not make; on the writer thread.
     func look(at commit: UInt64) {
         let last = lastCommit.withLock { last in
             defer { last = commit }

@@ -6,7 +6,7 @@ import Threading
 /// One request and its reply, on a connection of libmicrohttpd.
 ///
 /// The library's threads and the task that answers take turns: while the task runs, the connection is
-/// suspended, and nobody else touches the exchange.
+/// suspended, and the library does not use the exchange.
 final class Exchange: @unchecked Sendable {
     private enum Phase {
         case head

@@ -10,14 +10,14 @@ protocol HTTPServer: Sendable {
     func stop() async
     /// Uses another certificate for new connections; open ones keep theirs.
     func replace(_ tls: MicroHTTPDServer.TLS) throws(HubError)
-    /// Whether a new connection is taken up, and what it sends is reacted to, in a time.
+    /// Whether the server accepts a new connection and reacts to its first bytes within a time.
     func isResponsive(within milliseconds: Int) async -> Bool
 }
 
 /// What an engine hands its requests to.
 struct HTTPHandler: Sendable {
-    /// Decides by the head of a request, and the length of its body if that is told, and notes in the head
-    /// what it found out; nil if that takes a while, and ``admitLater`` has to be asked.
+    /// Decides by the head of a request, and by the length of its body if the head says it, and notes its
+    /// findings in the head. Nil if the decision takes a while: then ``admitLater`` has to be called.
     var admit: @Sendable (_ head: inout HubRequest, _ length: Int?) -> Admissions.Admission?
     /// Decides in any case.
     var admitLater:

@@ -52,7 +52,7 @@ final class HeadGate: Sendable {
     }
 
     deinit {
-        // Nobody waits for the thread of a gate that was not stopped.
+        // No call joins the thread of a gate that was not stopped.
         if !isStopping.withLock({ $0 }) { thread.detach() }
         isStopping.withLock { $0 = true }
     }
@@ -162,8 +162,8 @@ final class HeadGate: Sendable {
             }
         }
 
-        /// Drops the oldest connection of the address that has the most, so that many that send nothing
-        /// keep nobody else out.
+        /// Drops the oldest connection of the address that has the most, so that many connections that send
+        /// nothing do not keep other addresses out.
         private mutating func makeRoom() {
             guard let most = countByAddress.max(by: { $0.value < $1.value })?.key else { return }
             let oldest = guests.filter { $0.value.group == most }

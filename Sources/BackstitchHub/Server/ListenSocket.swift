@@ -87,8 +87,8 @@ struct ListenSocket: ~Copyable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Whether who listens at an address takes up a connection and reacts to what it sends: by an
-    /// answer, or by closing it, as an engine does that expects encryption. It waits for it.
+    /// Whether a server at an address accepts a connection and reacts to bytes: by an answer, or by closing
+    /// the connection, as a server does that expects encryption. The call waits for that.
     static func reacts(host: String, port: UInt16, within milliseconds: Int) -> Bool {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -26,8 +26,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     /// Looks at heads before the library does; nil if they are encrypted.
     private var gate: HeadGate?
 
-    /// TLS 1.3 and 1.2, keys that are made for each connection and ciphers that authenticate: whoever
-    /// records connections and gets the certificate's key later reads nothing.
+    /// TLS 1.3 and 1.2, keys that are made for each connection and ciphers that authenticate: recorded
+    /// connections stay unreadable even if the certificate's key becomes known later.
     private static let tlsPriorities =
         "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA"
         + ":-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"

@@ -1,4 +1,4 @@
-/// Whoever sent a request, and the realm that the credentials are good for.
+/// The sender of a request, and the realm for which the credentials of the request are valid.
 ///
 /// It is a class because each request hands it on several times.
 final class Authentication: Sendable {
@@ -15,8 +15,8 @@ final class Authentication: Sendable {
     /// Whether the storage has to note that the session is in use: the last note is too old.
     let isUseNews: Bool
 
-    /// What stands for the user where the hub shares turns between clients and counts the requests of each;
-    /// nil if nobody is signed in.
+    /// The name of the user as a client: the hub shares turns between clients and counts the requests of
+    /// each. Nil if the request has no user.
     var clientName: String? { principal.userRecordName.map { "user \(realm.number) \($0)" } }
 
     init(

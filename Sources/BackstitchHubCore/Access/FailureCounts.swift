@@ -1,8 +1,8 @@
 /// How often each key failed, within a time from its first failure.
 ///
 /// A bounded number of keys is remembered. When they are too many, the ones whose time has ended are
-/// forgotten, then the ones with the fewest failures: whoever fails with many keys does not reset the
-/// count of a key that failed often.
+/// forgotten, then the ones with the fewest failures: failures of many keys do not reset the count of a
+/// key that failed often.
 struct FailureCounts<Key: Hashable & Sendable>: Sendable {
     /// The time in which the failures of a key are counted.
     let windowMilliseconds: Int64

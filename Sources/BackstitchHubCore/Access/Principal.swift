@@ -9,7 +9,7 @@ enum Principal: Hashable, Sendable {
     /// The owner of a server key, who counts as this user.
     case server(String)
 
-    /// Whom records are attributed to; nil for nobody.
+    /// The user to whom records are attributed; nil if there is no user.
     var userRecordName: String? {
         switch self {
         case .anonymous: nil

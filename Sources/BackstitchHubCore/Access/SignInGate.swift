@@ -15,8 +15,8 @@ package protocol SignInLimiting: Sendable {
     /// Takes back a try that did not fail.
     func returnTry(of address: String, takenAt time: Int64)
 
-    /// Whether another password may be tried for a user in this hour, whoever tries it. It counts as one that
-    /// failed until ``forgetTries(forUser:)`` or ``returnTry(forUser:takenAt:)``.
+    /// Whether another password may be tried for a user in this hour, from any address. The try counts as
+    /// one that failed until ``forgetTries(forUser:)`` or ``returnTry(forUser:takenAt:)``.
     func takeTry(forUser name: String, now: Int64, max: Int) -> Bool
 
     /// Takes back a try of a password that was not compared.

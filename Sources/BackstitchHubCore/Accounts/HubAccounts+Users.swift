@@ -261,12 +261,12 @@ extension UserRow {
 }
 
 extension HubReading {
-    /// The user whom whoever runs the hub knows by a name.
+    /// The user with a name that the operator of the hub chose.
     func user(named name: String, _ realm: HubAccounts.Realm) throws -> UserRow? {
         try users(.name(name), realm: self.realm(realm).number).first
     }
 
-    /// The user whom whoever runs the hub names, who has to be there.
+    /// The user whom the operator of the hub names; throws if there is no such user.
     ///
     /// - Complexity: O(*n*) in the users of the environment if the index has none of that name: a version
     ///   without it may have made the user.

@@ -33,13 +33,13 @@ public struct HubAccounts: Sendable {
     /// Lists of what there is, in pages.
     package var lists: HubLists { HubLists(storage: storage, configuration: configuration) }
 
-    /// Writes to what the hub shares, with what it reads told before.
+    /// Writes to the shared part of the hub's data. The queries say in advance which entries the write reads.
     func write<R: Sendable>(
         _ work: RequestWork = RequestWork(),
         expecting queries: @escaping @Sendable () -> [KeyQuery],
         _ body: @escaping @Sendable (any HubWriting) throws -> R
     ) async throws -> R {
-        // Also if nobody knows whether it was done.
+        // Also if it is unknown whether the write was committed.
         defer { authentications.forgetAll() }
         return try await storage.write(work, to: [.global], expecting: queries, body)
     }

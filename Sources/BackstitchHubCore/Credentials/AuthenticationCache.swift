@@ -2,8 +2,8 @@ import Threading
 
 /// Whom credentials proved a moment ago, for storages that are a round trip away.
 ///
-/// Only what counts is kept. Whoever takes credentials back has all forgotten; so it is when others
-/// changed what the whole hub shares.
+/// Only valid credentials are kept. All are forgotten when a call revokes credentials, and when another
+/// process or hub changed the data that all databases share.
 final class AuthenticationCache: Sendable {
     /// For how long credentials count without another look, in milliseconds of the steady clock.
     static let lifetimeMilliseconds: Int64 = 30_000

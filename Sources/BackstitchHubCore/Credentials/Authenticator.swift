@@ -109,7 +109,7 @@ struct Authenticator: Sendable {
         let now = configuration.now
         let life = SessionLife(webToken, of: row, configuration.limits, now: now)
         guard life.end > now else {
-            // Who has a token that counted may know that it did; nobody guesses one.
+            // Only the holder of a token that was valid hears that it has ended: tokens can't be guessed.
             throw WireError(.authenticationRequired, "The session has ended. Sign in again.")
         }
         return Authentication(

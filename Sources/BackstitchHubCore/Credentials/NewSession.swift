@@ -9,8 +9,8 @@ struct NewSession: Sendable {
     private let expires: Int64
     private let ends: Int64
 
-    /// - Parameter lifetimeMilliseconds: How long it goes on, used or not; nil for as long as it is used,
-    ///   within the bounds of the hub.
+    /// - Parameter lifetimeMilliseconds: How long the session lasts, used or not; nil if it lasts as long
+    ///   as it is used, within the bounds of the hub.
     init(_ configuration: HubConfiguration, lifetimeMilliseconds: Int64? = nil) {
         let limits = configuration.limits
         token = Data(configuration.clock.secret(32)).base64EncodedString()

@@ -1,4 +1,4 @@
-/// How long a session goes on.
+/// When a session ends.
 struct SessionLife: Hashable, Sendable {
     /// The first moment at which the token counts no longer, in milliseconds since 1970.
     let end: Int64
@@ -22,10 +22,10 @@ struct SessionLife: Hashable, Sendable {
 extension HubLimits {
     private static let dayMilliseconds: Int64 = 24 * 3_600 * 1_000
 
-    /// How long a session goes on that is not used, in milliseconds.
+    /// The time without use after which a session ends, in milliseconds.
     var sessionMilliseconds: Int64 { Int64(sessionDays) * Self.dayMilliseconds }
 
-    /// How long a session goes on at most, in milliseconds.
+    /// The time after which a session ends in any case, in milliseconds.
     var longestSessionMilliseconds: Int64 {
         Int64(max(sessionDays, sessionDaysMax)) * Self.dayMilliseconds
     }

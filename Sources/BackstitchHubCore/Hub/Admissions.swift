@@ -27,8 +27,8 @@ package struct Admissions: Sendable {
         if request.knownAddress == nil { request.knownAddress = addresses.address(request.target) }
     }
 
-    /// A body up to this many bytes is taken whoever sends it, because it has come with the head: its
-    /// sender then gets an answer on a connection that stays.
+    /// A body of up to this many bytes is taken from any sender, because it came with the head. So the sender
+    /// gets an answer, and the connection stays open.
     private static let freeBodyBytes = 16 << 10
 
     /// Where the body of a request goes.
@@ -71,8 +71,8 @@ package struct Admissions: Sendable {
         var upload: AssetCalls.UploadPlace?
     }
 
-    /// Decides by its head what becomes of a request: whoever has no right to send a body is refused
-    /// before it is read.
+    /// Decides by its head whether a request is answered: a client without the right to send a body is
+    /// refused before the hub reads it.
     ///
     /// - Parameters:
     ///   - request: The request without its body. What is found out about it is noted there.

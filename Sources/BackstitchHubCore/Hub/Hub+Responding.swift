@@ -10,7 +10,7 @@ extension Hub {
         await respond(to: request, makeWork(for: request))
     }
 
-    /// What a request costs, in the name of whoever it is of.
+    /// The work of a request, whose costs count to the client that sent it.
     package func makeWork(for request: HubRequest) -> RequestWork {
         RequestWork(for: request, admissions.authentications, configuration.clock)
     }

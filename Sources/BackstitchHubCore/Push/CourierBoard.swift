@@ -185,7 +185,7 @@ final class CourierBoard: CourierBoxes {
         }
     }
 
-    /// Whether a device of a user may want to be told; of anybody, if none is named.
+    /// Whether a device of a user may wait for notifications. If no user is named, whether any device may.
     package func mayListen(realm: UInt32, user: String?) -> Bool {
         state.withLock { state in
             guard let user else { return !state.boxes.isEmpty }

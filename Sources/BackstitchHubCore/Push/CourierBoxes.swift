@@ -28,7 +28,7 @@ package protocol CourierBoxes: Sendable {
     /// Forgets devices that have not asked since a time.
     func forget(before time: Int64)
 
-    /// Whether a device of a user may want to be told; of anybody, if none is named.
+    /// Whether a device of a user may wait for notifications. If no user is named, whether any device may.
     func mayListen(realm: UInt32, user: String?) -> Bool
 
     /// The devices of users of a realm that have boxes: all users if none is named.

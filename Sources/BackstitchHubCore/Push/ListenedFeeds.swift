@@ -85,7 +85,7 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// The partitions of databases to whose changes somebody listens.
+    /// The partitions of the databases whose changes a device waits for.
     var partitions: [Partition] { state.withLock { Array($0.feeds.keys) } }
 
     /// The databases among some partitions.
@@ -95,7 +95,8 @@ final class ListenedFeeds: Sendable {
         }
     }
 
-    /// Up to where devices were notified of a database's changes; nil if nobody listens to it.
+    /// The position up to which devices were notified of a database's changes; nil if no device waits for its
+    /// changes.
     func position(of partition: Partition) -> Position? {
         state.withLock { $0.feeds[partition]?.position }
     }
@@ -125,7 +126,7 @@ final class ListenedFeeds: Sendable {
 
     /// A write of this hub, which notifies devices of its changes by itself.
     ///
-    /// It moves the position inside of its transaction, before anybody can read its changes. So a thread that
+    /// It moves the position inside of its transaction, before others can read its changes. So a thread that
     /// learns of the commit early does not take the changes for another hub's. If other hubs made changes
     /// before it that were not notified yet, the position stays, and devices get its changes a second time,
     /// together with those.

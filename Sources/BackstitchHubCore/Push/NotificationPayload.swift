@@ -73,7 +73,7 @@ struct NotificationPayload {
         if info.shouldBadge { json.member("badge", integer: 1) }
         json.member("sound", info.soundName)
         json.member("category", info.category)
-        // One that nobody sees has to wake the application, or does nothing at all.
+        // A notification without text, badge and sound has to wake the application, or it does nothing.
         if info.shouldSendContentAvailable || !info.isVisible {
             json.member("content-available", integer: 1)
         }

@@ -2,7 +2,7 @@ import Threading
 
 /// How many requests there are of which devices are still to be told, and the bytes of their records.
 ///
-/// Notifications are hints, so that of further requests nobody is told.
+/// Notifications are hints: when the queue is full, devices are not notified of further requests.
 final class NotificationQueue: Sendable {
     /// The most bytes of records that are kept for it.
     static let bytesMax = 32 << 20

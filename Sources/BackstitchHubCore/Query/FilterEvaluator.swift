@@ -140,7 +140,7 @@ private struct PreparedFilter {
 }
 
 extension ServiceFilter.Comparator {
-    /// The comparator that this one is the opposite of; nil if it is none's.
+    /// The comparator whose opposite this one is; nil if this one is no opposite.
     fileprivate var positive: ServiceFilter.Comparator? {
         switch self {
         case .notEquals: .equals

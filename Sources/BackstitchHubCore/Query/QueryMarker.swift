@@ -2,8 +2,8 @@ import BackstitchCore
 import CloudKitWire
 import Foundation
 
-/// Where a query goes on: behind the last record of the page before, by the values that it was sorted
-/// by, so that writes in between move nothing.
+/// The place where the next page of a query begins: behind the last record of the page before, by the values
+/// that the query sorts by. So writes between two pages do not move the place.
 struct QueryMarker: WireBody, Hashable {
     /// The values of the sort keys; nil for null.
     var values: [WireField]

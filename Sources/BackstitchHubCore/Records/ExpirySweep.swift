@@ -3,7 +3,7 @@ import CloudKitWire
 /// Removes rows whose time is over, and files that nothing refers to any more.
 ///
 /// Each such row has an entry in a table of its partition that is sorted by time. Writes to the partition
-/// look at what is due in passing, so that a hub that nobody writes to does nothing.
+/// also remove some of the rows that are due, so that a hub that gets no writes does nothing.
 struct ExpirySweep {
     /// The most entries that a write looks at, beside two for each that it adds.
     private static let entriesMax = 32

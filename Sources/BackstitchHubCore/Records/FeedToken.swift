@@ -37,8 +37,8 @@ struct FeedToken: Hashable, Sendable {
     var origin: UInt64
     /// The position up to which the holder has seen the feed.
     var sequence: UInt64
-    /// The last commit of the database when the token was given out: what its holder saw may be of that
-    /// commit, or of any before, and what it did not see may have been changed by one.
+    /// The last commit of the database when the token was given out. The holder may have seen changes of this
+    /// commit and of earlier ones, and may have missed other changes of the same commits.
     var mark: FeedMark
 
     /// The token as clients carry it.

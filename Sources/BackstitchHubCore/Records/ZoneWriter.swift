@@ -120,8 +120,8 @@ struct ZoneWriter {
         }
     }
 
-    /// Removes what zones left that were deleted: more keys than the request wrote, so that nobody fills
-    /// the disk by deleting zones, whose space is free at once.
+    /// Removes keys of deleted zones, and more of them than the request wrote. The space of a deleted zone
+    /// counts as free at once; without this, a client could fill the disk by deleting zones.
     func removeEndedZones() throws {
         // No request adds more to a zone; one that writes much besides need not make up for it.
         let most = limits.linksPerRequest + 8 * limits.operationsPerRequest

@@ -36,7 +36,7 @@ struct HubCall: Sendable {
     var principal: Principal { authentication.principal }
     var realm: RealmRow { authentication.realm }
 
-    /// Whoever it is of, for counts: the user, or the address if nobody is signed in.
+    /// The client, for counts: the user, or the address if the request has no user.
     var clientName: String { authentication.clientName ?? work.client }
 
     /// The body as a request.

@@ -90,7 +90,7 @@ public struct HubRequest: Sendable {
     package struct SignedIn: Hashable, Sendable {
         package var container: String
         package var environment: String
-        /// The name in records; nil if nobody is signed in.
+        /// The name in records; nil if the request has no user.
         package var user: String?
     }
 

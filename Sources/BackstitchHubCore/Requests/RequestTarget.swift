@@ -6,7 +6,7 @@ struct RequestTarget: Hashable, Sendable {
     var path: [String]
     var query: [String: String] = [:]
 
-    /// Reads a target; nil if it is none: escapes that are wrong, parts that climb.
+    /// Reads a target; nil if the text is no target: it has wrong escapes, or parts such as `..`.
     init?(_ target: String) {
         let (slash, zero) = (UInt8(ascii: "/"), UInt8(0))
         let ends = target.utf8.split(

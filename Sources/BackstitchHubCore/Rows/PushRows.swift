@@ -44,9 +44,8 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
     var environment: String
     /// Milliseconds since 1970.
     var created: Int64
-    /// The SHA-256 of the web token of the session that made or registered it, and with which it ends;
-    /// nil if there was none.
-    var session: [UInt8]?
+    /// The SHA-256 of the web token of the session that made or registered it, and with which it ends.
+    var session: [UInt8]
 
     static func key(hash: [UInt8]) -> HubKey { HubKey(.global, .pushToken).adding(hash) }
 
@@ -57,7 +56,7 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
 
     init(
         realm: UInt32, userRecordName: String, environment: String, created: Int64,
-        session: [UInt8]?
+        session: [UInt8]
     ) {
         self.realm = realm
         self.userRecordName = userRecordName
@@ -71,7 +70,10 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
         userRecordName = try json.requiredText("user")
         environment = try json.text("environment") ?? ""
         created = try json.integer("created") ?? 0
-        session = try json.text("session").flatMap { Data(base64Encoded: $0) }.map { Array($0) }
+        guard let hash = Data(base64Encoded: try json.requiredText("session")) else {
+            throw WireFormatError("The hash of the session is no base64.")
+        }
+        session = Array(hash)
     }
 
     func write(to json: inout JSONWriter) {
@@ -79,6 +81,6 @@ struct PushTokenRow: HubRow, Hashable, Sendable {
         json.member("user", userRecordName)
         json.member("environment", environment)
         json.member("created", integer: created)
-        json.member("session", session.map { Data($0).base64EncodedString() })
+        json.member("session", Data(session).base64EncodedString())
     }
 }

@@ -1,8 +1,8 @@
 /// A transaction over a storage that is a round trip away.
 ///
-/// It fetches what it is told in one round trip (``expect(_:)``), and keeps what is written until its
-/// end, when the storage sends it in one piece. Reads see what was written. What nobody told of is
-/// fetched when it is read, and counted.
+/// It fetches the announced queries in one round trip (``expect(_:)``), and keeps writes until its end, when
+/// the storage sends them in one piece. Reads see the writes. A read that was not announced is fetched at
+/// once, and counted.
 ///
 /// One thread at a time works with it.
 package final class BufferedTransaction: HubWriting {
@@ -55,7 +55,7 @@ package final class BufferedTransaction: HubWriting {
     package private(set) var writes: [HubKey: [UInt8]?] = [:]
     /// How often something was fetched.
     package private(set) var roundTrips = 0
-    /// The keys, and starts of ranges, that nobody told of.
+    /// The keys, and starts of ranges, that were read without being announced.
     package private(set) var misses: [HubKey] = []
     private let partitions: Partitions
     private let currentRun: () throws -> UInt64
@@ -233,7 +233,7 @@ package final class BufferedTransaction: HubWriting {
         return part(holding: key) == nil ? nil : false
     }
 
-    /// Fetches what nobody told of.
+    /// Fetches a read that was not announced.
     private func miss(_ key: HubKey, _ query: KeyQuery) throws {
         if let failure {
             self.failure = nil

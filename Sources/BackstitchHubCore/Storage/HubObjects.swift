@@ -49,8 +49,8 @@ package final class HubObjects: Sendable {
         }
     }
 
-    /// What was noted, for the one who removes it; nil if there is nothing, somebody is at it, or it failed
-    /// just now.
+    /// The noted keys, for the caller to remove; nil if there are none, if another caller removes them, or
+    /// if the last attempt failed just now.
     func begin(now: Int64) -> [HubKey]? {
         state.withLock { state in
             guard !state.isRunning, !state.keys.isEmpty, now >= state.pausedUntil else {

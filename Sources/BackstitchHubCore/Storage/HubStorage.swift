@@ -77,15 +77,15 @@ package protocol HubStorage: Sendable {
     /// Whether it would be told soon what others change.
     var tellsOfOthers: Bool { get }
 
-    /// Whether it is this one's turn to clean up what nobody writes to, of all that work with the same data.
-    /// At most one has it at a time; when that one ends, another one gets it some seconds later.
+    /// Whether this storage cleans up databases that get no writes, on behalf of all storages of the same
+    /// data. At most one storage does at a time; when it closes, another one takes over some seconds later.
     var cleansUp: Bool { get }
 
     /// Whether the storage refuses all reads and writes until it is opened anew: a write failed, and it is
     /// unknown whether the disk has it.
     var hasFailed: Bool { get }
 
-    /// How many keys and ranges were read that nobody told of, each of which took a round trip.
+    /// How many keys and ranges were read without being announced. Each took a round trip.
     var missCount: Int { get }
 
     /// How many round trips reads and writes waited for.
@@ -136,7 +136,7 @@ extension HubStorage {
 
     /// As ``readAtHand(_:_:)``, for commands that work with a storage of this machine.
     ///
-    /// - Throws: A failure if it is none.
+    /// - Throws: `invalid` if the storage is not one of this machine.
     package func readNow<R>(_ body: (any HubReading) throws -> R) throws -> R {
         guard let result = try readAtHand(RequestWork(), body) else {
             throw HubError(.invalid, "This works with a hub's folder only.")

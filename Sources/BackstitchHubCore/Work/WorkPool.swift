@@ -15,7 +15,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
         case scan
     }
 
-    /// Tells whoever waits for a job what came of it. Others may work at the request from then on.
+    /// Gives the result of a job to the waiting caller. Other threads may work at the request from then on.
     package typealias Answer = @Sendable () -> Void
 
     private struct Job: Sendable {

@@ -11,7 +11,7 @@ import Glibc
 
     private let handle: OpaquePointer
     private var prepared: Set<Statement> = []
-    /// What was sent whose answers nobody has waited for.
+    /// The steps that were sent and whose answers were not read yet.
     private var owed: [[Step]] = []
     /// How many round trips were waited for.
     private(set) var roundTrips = 0

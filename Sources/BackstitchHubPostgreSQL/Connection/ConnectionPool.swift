@@ -2,7 +2,7 @@ import Threading
 
 /// The connections of a storage. There are as many as threads that work with them.
 final class ConnectionPool: Sendable {
-    /// For how long nobody tries to connect after it failed, in milliseconds.
+    /// The time after a failed attempt to connect before the next one, in milliseconds.
     private static let pauseMilliseconds: Int64 = 250
 
     private struct State {

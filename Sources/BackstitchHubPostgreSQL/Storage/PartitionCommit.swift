@@ -4,8 +4,8 @@ import BackstitchHubCore
 ///
 /// The table `backstitch_partitions` has a row for each partition. The first statement updates the rows of
 /// the partitions, which locks them. Later statements see everything that was committed before they began,
-/// and every writer of a partition locks its row first. So nobody changes a partition between the first read
-/// and the commit.
+/// and every writer of a partition locks its row first. So no other transaction changes a partition between
+/// the first read and the commit.
 final class PartitionCommit {
     static let begin = Statement("begin", sql: "BEGIN ISOLATION LEVEL READ COMMITTED")
     static let commit = Statement("commit", sql: "COMMIT")

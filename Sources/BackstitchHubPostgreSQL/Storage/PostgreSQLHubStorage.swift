@@ -24,7 +24,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
     private let pool: ConnectionPool
     package let readers: WorkPool
     private let clock: HubClock
-    /// The run that goes on, and where the data was when it began.
+    /// The current run, and the place of the data when the run began.
     private let currentRun = Locked<(place: PartitionCommit.DataPlace?, number: UInt64)?>(nil)
     private let lanes = Locked<WriteLanes?>(nil)
     private let waker: Waker
@@ -135,8 +135,8 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         }
     }
 
-    /// Reads in a transaction of its own, whose end nobody waits for. A connection that failed is not given
-    /// back.
+    /// Reads in a transaction of its own, and does not wait for its end. A connection that failed is not
+    /// given back.
     private func snapshotOnce<R>(
         _ work: RequestWork, _ body: (any HubReading) throws -> R
     ) throws -> R {
@@ -267,7 +267,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
 
     /// Finds out whether a commit was made whose answer was lost.
     ///
-    /// - Throws: What it failed with if it was not made, so that it is tried again; or that nobody knows.
+    /// - Throws: The error of the commit if it was not made, so that it is tried again; or `unknownOutcome`.
     private func lookUp(
         _ mark: Int64, _ number: Int64?, _ partitions: Partitions, after error: PostgreSQLError
     ) throws {

@@ -52,7 +52,7 @@ struct WakeSchedule {
             if areMade {
                 changed.insert(partition)
             } else if numbers[partition] == number {
-                // The number goes to somebody else.
+                // Another commit gets the number.
                 numbers[partition] = number - 1
             }
         }
@@ -60,7 +60,7 @@ struct WakeSchedule {
 
     /// What is to be done.
     ///
-    /// - Parameter isWatching: Whether somebody wants to hear of others.
+    /// - Parameter isWatching: Whether the hub wants to hear of the commits of other hubs.
     mutating func next(now: Int64, isWatching: Bool) -> Action {
         var wait = Int64(60_000)
         if !changed.isEmpty {

@@ -136,7 +136,7 @@ final class Waker: Sendable {
                 _ = try connection.roundTrip([Call(listen)])
                 hears = true
                 state.withLock { $0.isListening = true }
-                // Nobody told while nobody heard.
+                // Commits that were made while this hub did not listen were not reported to it.
                 if !isFirst { listener.wake(.all) }
             }
             let action = state.withLock { state in

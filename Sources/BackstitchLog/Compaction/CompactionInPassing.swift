@@ -14,7 +14,7 @@ package struct CompactionInPassing: Sendable {
     /// Works through as many old operations as the running commit may.
     ///
     /// - Parameters:
-    ///   - limit: The last operation that nobody needs besides sync, asked before a run begins.
+    ///   - limit: The last operation that only sync may still need. It is called before a run begins.
     ///   - willReplace: Called before operations up to a sequence are replaced.
     package mutating func work(
         _ log: LogWriter, policy: RetentionPolicy, at milliseconds: Int64,

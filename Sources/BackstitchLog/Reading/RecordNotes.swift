@@ -13,9 +13,10 @@ package struct RecordNotes: Hashable, Sendable {
     package static let missed = RecordNotes(prefix: "missed.")
     /// The note that the record was deleted here and the service never heard of it.
     package static let unheard = RecordNotes(prefix: "unheard.")
-    /// The note that this device asked the service to create the record and has no answer yet: the service may
-    /// have the record or not. The note is stored before the request is sent. A deletion that the service
-    /// reports after that followed the create, and is not one of an earlier record with the same name.
+    /// The note that this device asked the service to create the record, or to replace it by one that was
+    /// made anew after a delete here, and has no answer yet: the service may have that record or not. The
+    /// note is stored before the request is sent. A deletion that the service reports after that may be of
+    /// the record that was sent; one of a record before a create was reported earlier.
     package static let sent = RecordNotes(prefix: "sent.")
     /// The note that the record could not be stored whole.
     package static let incomplete = RecordNotes(prefix: "incomplete.")

@@ -29,7 +29,7 @@ package struct TableReader {
         self.past = past
     }
 
-    /// What notes the reads; nil if nobody wants to know.
+    /// The object that notes the reads; nil if reads are not noted.
     package var footprint: ReadFootprint? { unsafe noting?.takeUnretainedValue() }
 
     /// The same reader for what is noted already, or can't change.

@@ -15,10 +15,10 @@ package enum MetaChecksum {
 
     /// Whether a value is as it was written.
     ///
-    /// - Parameter checksum: What stands under the name of the checksum; nil if nothing does.
+    /// - Parameter checksum: The bytes under the name of the checksum; nil if there are none, which match no value.
     package static func matches(_ value: [UInt8], named name: String, _ checksum: [UInt8]?) -> Bool
     {
-        checksum == nil || checksum == bytes(of: value, named: name)
+        checksum == bytes(of: value, named: name)
     }
 }
 

@@ -14,7 +14,7 @@ package final class LogWriter {
         /// The most operations of a bounded write, and the most bytes of them.
         package var operationsPerWriteMax: Int
         package var bytesPerWriteMax: Int
-        /// Nil if nobody wants to know of records that are too large for the service.
+        /// Nil if records that are too large for the service are not reported.
         package var recordLimit: RecordSizeLimit?
 
         package init(
@@ -59,7 +59,7 @@ package final class LogWriter {
     private var purpose = ""
     /// Whether what the running write saves stays on this device.
     package private(set) var isLocalOnly = false
-    /// Whether the running write removes operations that nobody needs any more.
+    /// Whether the running write removes operations that are not needed any more.
     package var compacts = false
     /// Whether the running write takes less space than it frees, sooner or later.
     package var freesSpace: Bool { compacts || changes.onlyDeletes }
@@ -264,7 +264,7 @@ package final class LogWriter {
             progress.largeRecords[entity, default: 0] += 1
         }
         try projector.count(view, headers, catalog: catalog)
-        try marks.endSentCreate(of: header.key, headers)
+        try marks.endSent(of: header.key, headers)
         try onAppend?(view)
         progress.head = sequence
         progress.operationCount += 1

@@ -13,7 +13,7 @@ package struct Projector: ~Copyable {
     /// A copy of the row before an operation: a write to the tree may move the row itself.
     private var oldBuffer = ByteBuffer(capacity: 1024)
     private var writer = _FieldWriter()
-    /// What waits to be pushed, kept up with the tables; nil if nobody asks.
+    /// The counts of unpushed changes, kept up with the tables; nil if they are not needed.
     package var counting: OutboxCounting?
 
     /// Where the rows and entries of one record are; nil for the tables.

@@ -83,14 +83,18 @@ package struct SyncMarks {
         ) { _ in }
     }
 
-    /// Takes the note of a create that was sent away, if the create waits no more: the service has the
-    /// record, or it was deleted.
-    func endSentCreate(
+    /// Takes the note of a record that was sent away, if the record does not wait any more as it was sent: its
+    /// change tag or its synced sequence changed, or it was deleted.
+    func endSent(
         of key: RecordKey, _ headers: (before: RowHeader?, after: RowHeader?)
     ) throws {
-        if headers.before?.isPendingCreate == true, headers.after?.isPendingCreate != true {
-            try log.forgetNote(.sent, key.name)
+        guard let before = headers.before, before.isWaiting else { return }
+        if let after = headers.after, after.isWaiting, after.changeTag == before.changeTag,
+            after.syncedSequence == before.syncedSequence
+        {
+            return
         }
+        try log.forgetNote(.sent, key.name)
     }
 
     /// Forgets that a record was evicted.

@@ -10,7 +10,7 @@ import BackstitchSync
 /// | `seen` | a full fetch is under way |
 /// | `missed` | the service has another version than is known here, so that no push went well since |
 /// | `unheard` | the service does not have the record, as far as is known |
-/// | `sent` | the record waits to be created |
+/// | `sent` | the record waits to be created, or was deleted and made anew and waits |
 /// | `duplicate` | a pull is to come, at whose end records with one value become one |
 /// | `incomplete`, `undelivered` | is the service's alone; they can be read |
 struct NoteRules {
@@ -52,9 +52,9 @@ struct NoteRules {
             if !value.isEmpty { return "can't be read" }
             let isWaiting = reader.catalog.tables.contains { table in
                 let entry = entries[RecordPlace(entity: table.number, key: RecordKey(name))]
-                return entry.map { $0.isDirty && $0.changeTag.isEmpty && $0.fields != nil } ?? false
+                return entry?.isToBeMade == true
             }
-            return isWaiting ? nil : "is of a record that does not wait to be created"
+            return isWaiting ? nil : "is of a record that does not wait to be made"
         }
         try check(.duplicate) { _, value in
             let other = RecordName(String(decoding: value, as: UTF8.self))

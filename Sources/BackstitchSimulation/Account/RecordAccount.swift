@@ -30,6 +30,11 @@ package struct RecordAccount {
     package var fields: Fields? { states.last?.fields }
     package var lastSequence: UInt64 { states.last?.sequence ?? 0 }
     package var isDirty: Bool { isThere && lastSequence > synced }
+    /// Whether the service is still to make the record, for the first time or anew after a delete here.
+    var isToBeMade: Bool {
+        guard isDirty, fields != nil else { return false }
+        return changeTag.isEmpty || states.contains { $0.sequence > synced && $0.fields == nil }
+    }
     /// Whether it began here to stay.
     var staysHere: Bool { changeTag.isEmpty && !kept.isEmpty }
 

@@ -105,7 +105,7 @@ extension StoreAssets {
     /// until all that is here has at most so many bytes.
     ///
     /// What the service is not known to have stays, and so do pinned contents and the values of external
-    /// attributes. An open reader goes on.
+    /// attributes. Open readers continue to work.
     ///
     /// - Returns: What was evicted. ``open(_:)`` downloads it again.
     /// - Complexity: O(*n*) in the contents and the operations that name them.

@@ -59,13 +59,13 @@ package struct ContentFolder: Sendable {
         }
     }
 
-    /// Begins a file for a content that is not known yet, locked for whoever has the descriptor.
+    /// Begins a file for a content that is not known yet. The returned descriptor holds its lock.
     func beginIncoming() throws -> (path: String, descriptor: Int32) {
         try prepare()
         return try begin(in: incoming)
     }
 
-    /// Begins a file with a name that no other has, locked for whoever has the descriptor.
+    /// Begins a file with a name that no other has. The returned descriptor holds its lock.
     private func begin(in folder: String) throws -> (path: String, descriptor: Int32) {
         while true {
             var template = Array((folder + "/XXXXXX").utf8CString)
@@ -74,7 +74,7 @@ package struct ContentFolder: Sendable {
             let path = String(
                 decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            // Whoever empties the folder may have taken the lock in between, and removed the file.
+            // A process that empties the folder may have taken the lock in between, and removed the file.
             if flock(descriptor, LOCK_EX) == 0, Self.isNamed(path, descriptor) {
                 return (path, descriptor)
             }
@@ -95,8 +95,8 @@ package struct ContentFolder: Sendable {
         return unsafe fstat(descriptor, &status) == 0 && status.st_nlink > 1
     }
 
-    /// Takes the beginning of a content, which is made if there is none, for whoever has the descriptor. Another
-    /// process may have it: then a new file is begun.
+    /// Locks the file with the beginning of a content, and makes it if it is missing. The returned descriptor
+    /// holds the lock. If another process has locked the file, a new file is begun.
     package func beginPartial(_ content: ContentKey) throws -> (path: String, descriptor: Int32) {
         try prepare()
         let path = partial + "/" + content.text
@@ -110,7 +110,7 @@ package struct ContentFolder: Sendable {
             if Self.isNamed(path, descriptor) {
                 if !Self.hasOtherName(descriptor) { return (path, descriptor) }
                 // A process was killed after it gave the file the name of its content, and before it took
-                // this one away. Whoever writes to the file changes the content.
+                // this one away. A write to the file would change the content.
                 unsafe unlink(path)
             }
             close(descriptor)
@@ -124,7 +124,7 @@ package struct ContentFolder: Sendable {
         Interleaving.point("a content gets its name")
         while !FileName.renameIfFree(path, to: self.path(content)) {
             guard errno == EEXIST else { throw Self.failure("keep the file '\(path)'") }
-            // Somebody may read the one that is there.
+            // The file that is there stays, because a process may be reading it.
             guard !holds(content) else {
                 unsafe unlink(path)
                 break

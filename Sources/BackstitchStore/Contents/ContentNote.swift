@@ -103,7 +103,7 @@ package struct ContentNotes {
         try log.deleteMeta(ContentNote.name(content))
     }
 
-    /// Refuses a file whose content nobody has: a record would be saved that nobody can open.
+    /// Refuses a file whose content is neither on this device nor on the service: no device could open it.
     func check(_ asset: Asset, in folder: ContentFolder) throws {
         guard asset.serviceChecksum == nil, let content = ContentKey(asset),
             !folder.holds(content),

@@ -83,7 +83,7 @@ final class ChangeMailbox: Sendable {
         return nil
     }
 
-    /// Waits until there are changes, which somebody else may take meanwhile; false at the end, when all
+    /// Waits until there are changes, which another task may take meanwhile; false at the end, when all
     /// were taken.
     func arrives() async -> Bool {
         await withTaskCancellationHandler {

@@ -26,7 +26,7 @@ extension ViewReading where Self: ~Copyable {
         guard let bytes = try unsafe source.entries.get(key.bytes) else { return nil }
         guard bytes.count == 8 else {
             throw StoreError(
-                .invalidProjection, "A value of a view is read as an integer and is none.")
+                .invalidProjection, "A value that is read as an integer has another type.")
         }
         return unsafe bytes.little(Int64.self, at: 0)
     }

@@ -75,27 +75,36 @@ extension RecordMerger {
 
     /// Merges the end of a record that the feed told.
     ///
-    /// The feed was read up to its end before a create is sent. So an end that comes after it may be that of
-    /// the record which the create made, and the policy decides, as about edits of a record that ended.
+    /// The feed was read up to its end before a create is sent, and an update needs a record that is there. So
+    /// an end that comes after either may be that of the record which was sent, and the policy decides, as
+    /// about edits of a record that ended.
     package func mergeEnd(of key: RecordKey, recordType: String?) throws -> MergeResult {
-        let isSent = try log.noted(.sent, key.name) != nil
+        let isSent = try wasSent(key)
         let result = try mergeAbsent(key, recordType: recordType, isSent: isSent)
         try MissedVersions.forget(ended: key, in: log)
         return result
     }
 
+    /// Whether a request may have made a record on the service, or made it anew, of which no answer came.
+    func wasSent(_ key: RecordKey) throws -> Bool { try log.noted(.sent, key.name) != nil }
+
     /// Merges the end of a record that a lookup told.
     ///
     /// A replica that lags behind may have answered, and the feed may have been read past the version
     /// that there is: then nothing else would tell of it. So it is looked up once more.
-    package func mergeDoubtedEnd(of key: RecordKey, recordType: String) throws -> MergeResult {
+    /// - Parameter isFirst: Whether no request before may have made the record as it is now: then the one
+    ///   that ended is the one from before the delete here.
+    package func mergeDoubtedEnd(
+        of key: RecordKey, recordType: String, isFirst: Bool
+    ) throws -> MergeResult {
         var known: Int64?
         if let table = catalog.table(named: recordType),
             let row = try log.row(table.number, key), row.hasChangeTag
         {
             known = row.modifiedMilliseconds
         }
-        let result = try mergeAbsent(key, recordType: recordType)
+        let isSent = try !isFirst && wasSent(key)
+        let result = try mergeAbsent(key, recordType: recordType, isSent: isSent)
         switch result {
         case .applied, .conflict:
             if let known {

@@ -101,7 +101,7 @@ package struct RecordMerger {
     /// there again: the news may be of a life from before the one that was acknowledged here.
     /// - Parameters:
     ///   - recordType: The type that the record had, if the service tells.
-    ///   - isSent: Whether the service may have had a record whose create was not acknowledged.
+    ///   - isSent: Whether the service may have had the record as it was sent and not acknowledged.
     package func mergeAbsent(
         _ key: RecordKey, recordType: String?, isSent: Bool = false
     ) throws -> MergeResult {

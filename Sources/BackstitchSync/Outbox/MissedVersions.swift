@@ -3,8 +3,8 @@ package import BackstitchLog
 
 /// A version of the service that was met and not taken over, because the record was parked.
 ///
-/// As long as a record has something to push, the service answers with its version again. Once its
-/// edits are given up nobody would: the feed was read past that version. So it is looked up then.
+/// As long as a record has something to push, the service answers with its version again. Once its edits are
+/// given up, no answer would have that version: the feed was read past it. So it is looked up then.
 package struct MissedVersion {
     package let key: RecordKey
     /// When the service saved it; nil if the record does not exist there.

@@ -12,6 +12,8 @@ package struct PendingChange: Equatable, Sendable {
     package let through: UInt64
     /// The change tag of the base; empty if the service is not known to have the record.
     package let changeTag: String
+    /// Whether the record was deleted and made anew, so that an update is of another life of it.
+    package let isAnew: Bool
     /// The names of references to records that come later in the log and are not on the service:
     /// the record is created without them, and they follow as an update.
     package let deferred: Set<String>
@@ -21,9 +23,10 @@ package struct PendingChange: Equatable, Sendable {
 
     package init(
         entity: EntityNumber, entityName: String, key: RecordKey, push: RecordFold.Push,
-        through: UInt64, changeTag: String, modifiedMilliseconds: Int64 = 0,
+        through: UInt64, changeTag: String, isAnew: Bool = false, modifiedMilliseconds: Int64 = 0,
         deferred: Set<String> = []
     ) {
+        self.isAnew = isAnew
         self.deferred = deferred
         self.modifiedMilliseconds = modifiedMilliseconds
         self.entity = entity

@@ -82,6 +82,7 @@ package struct OutboxFolder {
             return PendingChange(
                 entity: fold.place.entity, entityName: table.name, key: fold.place.key,
                 push: push, through: fold.fold.lastSequence, changeTag: fold.changeTag,
+                isAnew: fold.fold.isAnew,
                 modifiedMilliseconds: min(
                     fold.modifiedMilliseconds, try missed.milliseconds(of: fold.place.key)),
                 deferred: isComplete

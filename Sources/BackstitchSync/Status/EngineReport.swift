@@ -85,9 +85,8 @@ package struct EngineReport: Codable, Hashable, Sendable {
     package internal(set) var nextAttempt: Int64?
     /// Why the round that runs began; nil if none runs.
     package internal(set) var trigger: String?
-    /// Nil if an earlier version wrote it.
-    package internal(set) var queue: Queue?
-    /// Nil if an earlier version wrote it, and before the first transfer.
+    package internal(set) var queue = Queue()
+    /// Nil before the first transfer.
     package internal(set) var lanes: [Lane]?
     package internal(set) var requests: [Request] = []
     package internal(set) var rounds: [EndedRound] = []

@@ -63,11 +63,12 @@ extension SimulatedCloud {
         state.withLock { Snapshot(databases: $0.databases, history: $0.history) }
     }
 
-    /// Puts all databases back to an older state, and says so to nobody: the epoch stays, and with it all
-    /// tokens that are not of the commits that are lost.
+    /// Puts all databases back to an older state and does not announce it: the epoch stays, and all tokens
+    /// stay valid but for those of lost commits.
     ///
-    /// A token of such a commit fails with `zoneNotFound`, whoever has written since, so that its holder sends
-    /// what it has. Change tags go on counting, files stay, and requests that are late are still carried out.
+    /// A token of a lost commit fails with `zoneNotFound`, also after later writes of other devices, so
+    /// that its holder sends all its records. Change tags keep counting, files stay, and late requests are
+    /// still executed.
     /// - Parameter requests: How many further requests are answered before, from any device.
     public func rollBack(to snapshot: Snapshot, afterRequests requests: Int = 0) {
         state.withLock { state in

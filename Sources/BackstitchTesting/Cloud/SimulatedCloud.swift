@@ -39,8 +39,8 @@ public final class SimulatedCloud: Sendable {
         public var keepsVersions = false
         /// The most bytes of a file.
         public var fileBytesMax = 5 << 30
-        /// Whether an upload that was cut goes on where it stopped, as with a hub; Apple's service has it
-        /// begin anew.
+        /// Whether an upload that was cut continues where it stopped, as with a hub; with Apple's service
+        /// it begins anew.
         public var resumesUploads = true
         /// Whether the checksums of files can't be computed by clients, as Apple's; a hub's are SHA-256.
         public var hasOpaqueChecksums = false

@@ -41,6 +41,17 @@ import Testing
         }
     }
 
+    /// Compacts the log of two records of which one was deleted, once the service has all of it.
+    private func compactAfterDelete() async throws {
+        try await name("a", "1")
+        try await remove("a")
+        try await name("b", "1")
+        try await acknowledge()
+        try await store.compact(.keepUnsyncedOnly)
+        // The last operation stays, so that its sequence is not given again.
+        #expect(try store.kinds() == ["3 baseline", "5 acknowledge"])
+    }
+
     @Test func `a baseline stands where the last change of its record was`() async throws {
         try await name("a", "1")
         try await name("a", "2")
@@ -87,13 +98,7 @@ import Testing
     }
 
     @Test func `a record that is deleted and settled leaves nothing`() async throws {
-        try await name("a", "1")
-        try await remove("a")
-        try await name("b", "1")
-        try await acknowledge()
-        try await store.compact(.keepUnsyncedOnly)
-        // The last operation stays, so that its sequence is not given again.
-        #expect(try store.kinds() == ["3 baseline", "5 acknowledge"])
+        try await compactAfterDelete()
         try await name("b", "2")
         try await acknowledge()
         try await name("b", "3")
@@ -104,12 +109,7 @@ import Testing
 
     /// A commit is delivered behind those of other processes, which may be compacted away by then.
     @Test func `operations that are gone just before another one are lost changes`() async throws {
-        try await name("a", "1")
-        try await remove("a")
-        try await name("b", "1")
-        try await acknowledge()
-        try await store.compact(.keepUnsyncedOnly)
-        #expect(try store.kinds() == ["3 baseline", "5 acknowledge"])
+        try await compactAfterDelete()
         let lost = try store.read { transaction in
             var lost: [ChangeSet] = []
             try LoggedChanges(transaction.reader).visit(from: 4, before: 5) { lost.append($0) }

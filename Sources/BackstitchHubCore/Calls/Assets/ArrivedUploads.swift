@@ -3,8 +3,8 @@ import Threading
 
 /// Uploads in parts of which all came, while they are kept. That takes long if they go to a bucket.
 ///
-/// Whoever sends the last part again meanwhile gets the answer that the first one gets: of an address one
-/// file is kept, once.
+/// If a client sends the last part again meanwhile, both requests get the same answer: the file of an address
+/// is kept once.
 final class ArrivedUploads: Sendable {
     private struct Upload {
         let byteCount: Int

@@ -3,8 +3,8 @@ import CloudKitWire
 import WireCrypto
 
 extension AssetCalls {
-    /// Takes the head of an upload: only what the hub gave an address for may come, and has its space
-    /// from now on, so that nobody else fills the disk.
+    /// Takes the head of an upload: only a file for which the hub gave an address may come. Its space is
+    /// reserved from now on, so that other uploads do not fill the disk.
     ///
     /// - Parameter length: The bytes that come; nil if that is not told.
     /// - Returns: How many bytes may come.
@@ -33,7 +33,7 @@ extension AssetCalls {
         let database: DatabaseRow?
     }
 
-    /// What is known of the address of an upload; nil if it is none.
+    /// The rows behind the address of an upload; nil if the target is no such address.
     func uploadPlace(
         _ target: RequestTarget, _ transaction: any HubReading
     ) throws -> UploadPlace? {
@@ -46,7 +46,7 @@ extension AssetCalls {
         return row.map { UploadPlace(key: key, row: $0, database: database) }
     }
 
-    /// The key of the row of an upload's address; nil if it is none.
+    /// The key of the row of an upload's address; nil if the target is no such address.
     static func uploadKey(of target: RequestTarget) -> HubKey? {
         guard target.path.count == 3, target.path[1] == "1",
             let (partition, _) = Partition.split(target.path[2])
@@ -102,7 +102,7 @@ extension AssetCalls {
     /// Keeps a file that came to an address, and answers with its receipt. It writes twice, and each write
     /// waits for its turn as long as those of other requests.
     ///
-    /// - Parameter keepsAddress: Whether the address goes on to tell that the file came.
+    /// - Parameter keepsAddress: Whether the address stays, and says that the file came.
     func keep(
         _ arrived: ArrivedFile, _ key: HubKey, _ row: UploadRow, keepsAddress: Bool,
         _ work: RequestWork

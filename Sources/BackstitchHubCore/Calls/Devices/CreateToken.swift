@@ -5,9 +5,9 @@ import WireCrypto
 extension DeviceCalls {
     /// Makes a courier token, by which a device hears of changes: `tokens/create`.
     func createToken(_ request: PushTokenRequest, _ call: HubCall) async throws -> HubResponse {
-        let user = try deviceUser(request, call)
+        let row = try tokenRow(request, call)
         let token = Data(configuration.clock.secret(32)).base64EncodedString()
-        try await keepToken(token, isNew: true, of: user, request, call)
+        try await keepToken(token, isNew: true, of: row, call)
         let path = Array(token.utf8).hexadecimal
         let response = PushTokenResponse(
             apnsEnvironment: request.apnsEnvironment, apnsToken: token,

@@ -6,13 +6,9 @@ extension DeviceCalls {
     /// Notes that a device of the caller is told of changes by a token.
     ///
     /// - Parameter isNew: Whether the hub made the token for this request.
-    func keepToken(
-        _ token: String, isNew: Bool, of user: String, _ request: PushTokenRequest,
-        _ call: HubCall
-    ) async throws {
-        let row = PushTokenRow(
-            realm: call.realm.number, userRecordName: user, environment: request.apnsEnvironment,
-            created: configuration.now, session: call.authentication.session)
+    func keepToken(_ token: String, isNew: Bool, of row: PushTokenRow, _ call: HubCall) async throws
+    {
+        let user = row.userRecordName
         let hash = Digest.sha256(token)
         let devicesMax = configuration.limits.devicesPerUser
         let isTakenOver = try await storage.write(
@@ -47,17 +43,20 @@ extension DeviceCalls {
         couriers.expect(hash, of: row.listener, now: configuration.steadyNow)
     }
 
-    /// The user whose device a request is about.
-    func deviceUser(
+    /// What is kept of the token of the device that a request is about: its user, and the session with which it ends.
+    func tokenRow(
         _ request: PushTokenRequest, _ call: HubCall
-    ) throws(WireError) -> String {
+    ) throws(WireError) -> PushTokenRow {
         guard ["development", "production"].contains(request.apnsEnvironment) else {
             throw WireError(.badRequest, "apnsEnvironment is development or production.")
         }
-        guard case .user(let user) = call.principal else {
+        guard case .user(let user) = call.principal, let session = call.authentication.session
+        else {
             throw WireError(.authenticationRequired, "request needs authorization")
         }
-        return user
+        return PushTokenRow(
+            realm: call.realm.number, userRecordName: user, environment: request.apnsEnvironment,
+            created: configuration.now, session: session)
     }
 
     /// Forgets the oldest devices of a user if there are more than a number.

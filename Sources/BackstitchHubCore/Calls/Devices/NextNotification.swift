@@ -33,19 +33,14 @@ extension DeviceCalls {
             guard let row: PushTokenRow = try transaction.row(PushTokenRow.key(hash: hash)) else {
                 return nil
             }
-            guard let session = row.session else {
-                return now < row.created + Self.unnamedSessionMilliseconds ? row.listener : nil
-            }
-            transaction.expect { [.key(WebTokenRow.key(hash: session))] }
-            let token: WebTokenRow? = try transaction.row(WebTokenRow.key(hash: session))
+            let session = WebTokenRow.key(hash: row.session)
+            transaction.expect { [.key(session)] }
+            let token: WebTokenRow? = try transaction.row(session)
             return token.map { $0.idleEnd(limits) > now } == true ? row.listener : nil
         }
         guard let listener else { throw WireError.nothing }
         return listener
     }
-
-    /// How long tokens count that were made without a session, in milliseconds.
-    private static let unnamedSessionMilliseconds: Int64 = 14 * 24 * 3_600 * 1_000
 
     private static func token(hexadecimal text: String) -> String? {
         let digits = text.compactMap { $0.hexDigitValue.map { UInt8($0) } }

@@ -1,6 +1,6 @@
 import CloudKitWire
 
-/// Erases databases that belong to nobody any more, bit by bit, with their files.
+/// Erases databases that have no owner any more, with their files, a part at a time.
 ///
 /// A database is doomed by a row, in the transaction that takes its name away; what is left of it if a
 /// process ends early goes with later writes of a hub.

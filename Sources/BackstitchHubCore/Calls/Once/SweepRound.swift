@@ -1,12 +1,13 @@
 import Threading
 
-/// Where a round through all databases is, which has what is due go also in those that nobody writes to.
+/// The position of a round through all databases, which removes what is due also from databases that get no
+/// writes.
 ///
 /// A write removes what is due in its own database. Every few writes look at others, so that an idle hub
 /// does nothing, and a request waits for one more write at most. Where hubs share a database one of them
 /// does it for all, and counts what others write.
 final class SweepRound: Sendable {
-    /// How many writes pass between two looks, and how many databases a look goes on.
+    /// How many writes pass between two looks, and how many databases a look visits.
     static let writesPerLook = 16
 
     /// How often it is time for what is due each hour, in milliseconds.

@@ -71,8 +71,7 @@ extension UserCalls {
 }
 
 extension UserRow {
-    /// Whether somebody who asks for a user means this one. By address only those are found who want
-    /// to be.
+    /// Whether a request for a user means this one. By address only those users are found who agreed to that.
     fileprivate func isMeant(by info: WireLookupInfo, askedBy user: String) -> Bool {
         if let name = info.userRecordName { return name == userRecordName }
         guard let address = info.emailAddress, let emailAddress else { return false }
