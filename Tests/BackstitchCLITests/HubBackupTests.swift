@@ -170,6 +170,15 @@ import Testing
         #expect(result.code == 2 && result.complaint.contains(text), "\(result.complaint)")
     }
 
+    @Test func `a session that was not noted after its first days is not said to be unused`() throws
+    {
+        #expect(try Runner.run("hub", "user", "--data", folder, "--user", "Ada").code == 0)
+        let listed = try Runner.run("hub", "sessions", "list", "--data", folder)
+        #expect(listed.code == 0, "\(listed.complaint)")
+        let row = listed.output.split(separator: "\n").first { $0.contains("Ada") }
+        #expect(row?.contains("not after its first days") == true, "\(listed.output)")
+    }
+
     @Test func `users, sessions, tokens and containers are listed, changed and removed`() throws {
         func hub(_ words: String...) throws -> Runner.Result {
             try Runner.run(["hub"] + words + ["--data", folder, "--json"])

@@ -12,6 +12,7 @@ import Testing
             #expect(result.code == 0)
             #expect(result.complaint.isEmpty)
             for command in Program.commands { #expect(result.output.contains(command.summary)) }
+            #expect(result.output.contains("A reader that closes a pipe early is no error"))
         }
         #expect(try Runner.run("--version").output == "backstitch \(About.version)\n")
     }
