@@ -154,7 +154,7 @@ import Testing
         (["backup", "--backup", "HUB"], "is there already"),
         (["restore", "--backup", "HUB"], "is there already"),
         (["restore", "--backup", "/nowhere"], "is there already"),
-        (["users"], "What is to be done?"), (["sessions", "rename"], "can't be done"),
+        (["users"], "What is to be done?"), (["sessions", "rename"], "no action 'rename'"),
         (["users", "remove"], "--user is missing"), (["tokens", "remove"], "--id is missing"),
         (["containers", "remove"], "--container is missing"),
         (["users", "change", "--user", "Ada", "--discoverable", "maybe"], "yes or no"),

@@ -422,7 +422,7 @@ def reading(program, store, page):
     page.wait(lambda b: "Nothing is wrong" in page.text("#work"))
     expect(True, "the files of the store are examined")
     page.button("Verify files of records").click()
-    page.wait(lambda b: "contents are what their hashes say" in page.text("#work"))
+    page.wait(lambda b: "files match their hashes" in page.text("#work"))
     expect(True, "the files of records are compared with their hashes")
     expect(not page.button("Back up").is_enabled() and "Views" in page.text() and "Log" in page.text(), "log and views are told")
 
