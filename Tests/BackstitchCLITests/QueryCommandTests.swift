@@ -168,7 +168,7 @@ import Testing
         for words in [["query", fixture.path, "Note", "--json"], ["export", fixture.path]] {
             let result = try Runner.run(words)
             #expect(result.code == 0, "\(result.complaint)")
-            let records = try result.output.split(separator: "\n").map { line in
+            let records = try result.output.split(separator: "\n").compactMap { line in
                 let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
                 return (json as? [String: Any])?["record"] as? String
             }
