@@ -252,9 +252,9 @@ let package = Package(
         .testTarget(
             name: "BackstitchTests",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchHubCore", "BackstitchSync",
-                "BackstitchTesting", "BackstitchViews", "CloudKitRecordService", "TestBudget",
-                "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchHub", "BackstitchHubCore",
+                "BackstitchSync", "BackstitchTesting", "BackstitchViews", "CloudKitRecordService",
+                "TestBudget", "Threading",
             ]),
         .testTarget(
             name: "BackstitchSyncTests",

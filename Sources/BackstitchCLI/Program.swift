@@ -5,7 +5,7 @@ import Terminal
 @main
 struct Program {
     private static let (name, version) = (About.name, About.version)
-    private static let summary = "Looks at Backstitch stores, and checks and repairs them."
+    private static let summary = "Inspects, repairs, syncs and serves Backstitch stores."
 
     /// All commands, in the order of the help.
     static let commands: [any Command] = [
@@ -109,7 +109,7 @@ struct Program {
             \(Table.lines(rows, indent: 2).joined(separator: "\n"))
 
             Options:
-              --help     Shows this, or with a command what that takes.
+              --help     Shows this help, or that of a command.
               --version  Shows the version.
 
             Exit codes: 0 done; 1 done, and a store is not consistent; 2 not done.

@@ -139,10 +139,16 @@ extension EntityReading {
         case .unsupported where isCoded:
             return true
         case .unsupported:
-            let integer = type.unsupportedInteger.map { type.replacing(with: $0) }
-            report(
-                .unsupportedType(type.trimmedDescription), at: type,
-                fixIts: [integer ?? property.variable.addingOption(".codable")])
+            let name = type.trimmedDescription
+            if let integer = type.unsupportedInteger {
+                report(
+                    .unsupportedInteger(name, by: integer), at: type,
+                    fixIts: [type.replacing(with: integer)])
+            } else {
+                report(
+                    .unsupportedType(name), at: type,
+                    fixIts: [property.variable.addingOption(".codable")])
+            }
         case .implicitlyUnwrapped(let wrapped):
             report(
                 .implicitlyUnwrapped(wrapped), at: type,

@@ -13,6 +13,7 @@ enum Problem: DiagnosticMessage, Hashable {
     case lazyProperty(String)
     case untyped(String)
     case unsupportedType(String)
+    case unsupportedInteger(String, by: String)
     case implicitlyUnwrapped(String)
     case nestedOptional(String)
     case unknownOption(String)
@@ -91,6 +92,9 @@ enum Problem: DiagnosticMessage, Hashable {
         case .unsupportedType(let type):
             "'\(type)' can't be stored. An attribute is a \(Self.supportedTypes), or an optional "
                 + "of one of these. Any Codable value can be stored with '@Attribute(.codable)'."
+        case .unsupportedInteger(let type, let other):
+            "'\(type)' can't be stored. The integers that can are Int, Int16, Int32 and Int64. Write "
+                + "'\(other)'."
         case .implicitlyUnwrapped(let type):
             "'\(type)!' can't be stored. Write '\(type)' or '\(type)?'."
         case .nestedOptional(let type):

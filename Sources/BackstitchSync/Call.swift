@@ -51,4 +51,17 @@ final class Call: Sendable {
         }
         continuation?.resume(with: result)
     }
+
+    /// Ends it, unless it has ended, by an answer.
+    ///
+    /// - Parameter report: That of the round.
+    func end(_ answer: EngineMachine.Answer, _ report: SyncReport) {
+        switch answer {
+        case .done: end(.success(.done))
+        case .report: end(.success(.report(report)))
+        case .count(let count): end(.success(.count(count)))
+        case .progress(let progress): end(.success(.progress(progress)))
+        case .failed(let failure): end(.failure(failure.error))
+        }
+    }
 }

@@ -58,6 +58,15 @@ struct EngineScope: Sendable {
         }
     }
 
+    /// The last operations of the records that are neither parked nor held back.
+    func lastOperations() throws -> [UInt64] {
+        try store.read { transaction in
+            let reader = transaction.reader
+            let selection = try configuration.selection.bound(to: reader)
+            return try OutboxFolder(reader, selection: selection).lastOperations()
+        }
+    }
+
     /// Whether operations before the outbox's floor may have to be pushed: what another selection
     /// held back, or the same one with another version of the schema.
     func looksBack(_ state: ZoneState) -> Bool {

@@ -78,14 +78,14 @@ extension SyncError {
     static func unreachable(_ error: ServiceError, retryMilliseconds: Int64?) -> SyncError {
         SyncError(
             .unreachable,
-            "The service could not take or give everything (\(error)). The rest stays pending.",
+            "Not everything could be exchanged with the service (\(error)). The rest stays pending.",
             cause: error, retryMilliseconds: retryMilliseconds)
     }
 
     static func blocked(_ error: ServiceError, retryMilliseconds: Int64?) -> SyncError {
         SyncError(
             .blocked,
-            "The service refuses to exchange (\(error)). Pending changes are kept; sync again when "
+            "The service rejected the sync (\(error)). Pending changes are kept; sync again when "
                 + "the cause is gone.", cause: error, retryMilliseconds: retryMilliseconds)
     }
 

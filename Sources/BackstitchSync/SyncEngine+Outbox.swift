@@ -39,6 +39,23 @@ extension SyncEngine {
         return ended.parked
     }
 
+    /// Waits, as ``waitUntilSynced(operation:)`` does, for all that is to be pushed now. It does not wait for
+    /// records that are parked or held back, or for what is saved meanwhile.
+    ///
+    /// - Returns: the records that were refused meanwhile, with the reasons.
+    /// - Throws: `StoreError` if the store can't be read; `SyncError.Code.stopped`; `CancellationError`.
+    @discardableResult
+    public func waitUntilSynced() async throws -> [ParkedRecord] {
+        try checkGoesOn()
+        var refused: [ParkedRecord] = []
+        for operation in try scope.lastOperations() {
+            if let record = try await waitUntilSynced(operation: operation) {
+                refused.append(record)
+            }
+        }
+        return refused
+    }
+
     /// Runs a round, and waits until one that began after this call has ended well. Then everything
     /// that the service had at the time of the call is in the store.
     ///

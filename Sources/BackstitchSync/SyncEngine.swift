@@ -193,10 +193,9 @@ public actor SyncEngine {
             case .perform(let round, let step): begin(round, step)
             case .cancel(let round): if work?.round == round { work?.task.cancel() }
             case .answer(let numbers, let answer):
-                let result = result(answer)
-                for number in numbers { calls[number]?.end(result) }
+                for number in numbers { calls[number]?.end(answer, steps.progress.report) }
             case .tell(let notice):
-                scope.tell(told(notice))
+                scope.tell(SyncEngineEvent(notice, steps.progress.report))
                 if notice == .finished { lane.goOn(after: steps.progress.report, machine.mode) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
@@ -211,24 +210,6 @@ public actor SyncEngine {
             }
         }
         return next
-    }
-
-    private func result(_ answer: EngineMachine.Answer) -> Result<Call.Value, any Error> {
-        switch answer {
-        case .done: .success(.done)
-        case .report: .success(.report(steps.progress.report))
-        case .count(let count): .success(.count(count))
-        case .progress(let progress): .success(.progress(progress))
-        case .failed(let failure): .failure(failure.error)
-        }
-    }
-
-    private func told(_ notice: EngineMachine.Notice) -> SyncEngineEvent {
-        switch notice {
-        case .started(let trigger): .started(trigger)
-        case .finished: .finished(steps.progress.report)
-        case .failed(let error): .failed(error)
-        }
     }
 
     /// Takes the steps of a round in a task of the engine's own, so that calls can be let go while it

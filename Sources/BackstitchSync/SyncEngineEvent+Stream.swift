@@ -32,6 +32,18 @@ public enum SyncEngineEvent: Sendable {
     case undelivered(recordName: String, ServiceError)
     /// The service lost the zone, or its user deleted it.
     case zoneLost(ServiceError.Code)
+
+    /// What the machine tells of a round.
+    ///
+    /// - Parameter report: That of the round.
+    init(_ notice: EngineMachine.Notice, _ report: SyncReport) {
+        self =
+            switch notice {
+            case .started(let trigger): .started(trigger)
+            case .finished: .finished(report)
+            case .failed(let error): .failed(error)
+            }
+    }
 }
 
 /// The result of a round.

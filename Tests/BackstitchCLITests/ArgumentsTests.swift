@@ -40,7 +40,7 @@ import Testing
 
     @Test(arguments: [
         ([], "STORE is missing."),
-        (["s", "t"], "There is no place for 't'."),
+        (["s", "t"], "Unexpected argument 't'."),
         (["s", "--frob"], "There is no option '--frob'."),
         (["s", "-x"], "There is no option '-x'."),
         (["s", "--frob=1"], "There is no option '--frob'."),

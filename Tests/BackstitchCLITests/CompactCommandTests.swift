@@ -82,7 +82,7 @@ import Testing
         try fixture.fill()
         let unsynced = try Runner.run("compact", fixture.path)
         #expect(unsynced.code == 0)
-        #expect(unsynced.output.contains("Nothing may go: 3 operations stay."))
+        #expect(unsynced.output.contains("Nothing can be removed: 3 operations stay."))
         let all = try object(Runner.run("compact", fixture.path, "--keep=all", "--json").output)
         #expect(all["removed"] as? Int == 0)
     }
@@ -98,7 +98,9 @@ import Testing
         let result = try Runner.run("compact", fixture.path)
         #expect(result.output.contains("2 operations taken out, 2 of 4 are left."))
         let again = try Runner.run("compact", fixture.path)
-        #expect(again.output.contains("Nothing may go: 2 operations stay. They hold the present"))
+        #expect(
+            again.output.contains(
+                "Nothing can be removed: 2 operations stay. They hold the present"))
     }
 
     @Test(arguments: ["", "-1", "1.5", "some", "36501", "99999999999999999999"])

@@ -154,7 +154,7 @@ import Testing
         (["backup", "--backup", "HUB"], "is there already"),
         (["restore", "--backup", "HUB"], "is there already"),
         (["restore", "--backup", "/nowhere"], "is there already"),
-        (["users"], "What is to be done?"), (["sessions", "rename"], "can't be done"),
+        (["users"], "What is to be done?"), (["sessions", "rename"], "no action 'rename'"),
         (["users", "remove"], "--user is missing"), (["tokens", "remove"], "--id is missing"),
         (["containers", "remove"], "--container is missing"),
         (["users", "change", "--user", "Ada", "--discoverable", "maybe"], "yes or no"),
@@ -168,6 +168,15 @@ import Testing
         let words = words.map { $0.replacingOccurrences(of: "HUB", with: folder) }
         let result = try Runner.run(["hub"] + words + ["--data", folder])
         #expect(result.code == 2 && result.complaint.contains(text), "\(result.complaint)")
+    }
+
+    @Test func `a session that was not noted after its first days is not said to be unused`() throws
+    {
+        #expect(try Runner.run("hub", "user", "--data", folder, "--user", "Ada").code == 0)
+        let listed = try Runner.run("hub", "sessions", "list", "--data", folder)
+        #expect(listed.code == 0, "\(listed.complaint)")
+        let row = listed.output.split(separator: "\n").first { $0.contains("Ada") }
+        #expect(row?.contains("not after its first days") == true, "\(listed.output)")
     }
 
     @Test func `users, sessions, tokens and containers are listed, changed and removed`() throws {

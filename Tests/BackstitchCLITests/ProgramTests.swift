@@ -12,6 +12,7 @@ import Testing
             #expect(result.code == 0)
             #expect(result.complaint.isEmpty)
             for command in Program.commands { #expect(result.output.contains(command.summary)) }
+            #expect(result.output.contains("A reader that closes a pipe early is no error"))
         }
         #expect(try Runner.run("--version").output == "backstitch \(About.version)\n")
     }
@@ -36,7 +37,7 @@ import Testing
         (["log", "s", "--frobnicate"], "There is no option '--frobnicate'."),
         (["log", "s", "--last", "0"], "--last takes a whole number"),
         (["log", "s", "--last", "1", "--from", "1"], "exclude each other"),
-        (["verify", "a", "b"], "There is no place for 'b'."),
+        (["verify", "a", "b"], "Unexpected argument 'b'."),
     ])
     func `arguments that make no sense end with code 2 and a hint`(
         arguments: [String], message: String

@@ -154,6 +154,32 @@ import Testing
         #expect(wrong.complaint.contains("Team has no attribute 'age'"))
     }
 
+    @Test
+    func `without a sort UUIDs come first, and then other names, short ones before long ones`()
+        throws
+    {
+        let names = [
+            "00000000-0000-4000-8000-000000000002", "FFFFFFFF-0000-4000-8000-000000000001", "b",
+            "z", "ab", "aaa",
+        ]
+        let store = try fixture.open()
+        for name in names.reversed() { try store.save(name, "Note") }
+        store.close()
+        for words in [["query", fixture.path, "Note", "--json"], ["export", fixture.path]] {
+            let result = try Runner.run(words)
+            #expect(result.code == 0, "\(result.complaint)")
+            let records = try result.output.split(separator: "\n").compactMap { line in
+                let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                return (json as? [String: Any])?["record"] as? String
+            }
+            #expect(records == names, "\(words[0])")
+        }
+        let help = try Runner.run("query", "--help").output.split { $0.isWhitespace }
+            .joined(separator: " ")
+        #expect(
+            help.contains("UUIDs first, then other names, shorter ones before longer ones."))
+    }
+
     @Test func `more records than a page are all shown`() throws {
         let store = try fixture.open()
         try store.write { transaction in

@@ -6,6 +6,8 @@ import TestBudget
 import Testing
 import Waiting
 
+@testable import LMDB
+
 /// Processes of two users, two PID namespaces and two mounts at one store. Root alone can have them.
 @Suite(.budgeted(places: 2), .enabled(if: geteuid() == 0, "only root has other users"))
 struct SharedStoreTests {
@@ -149,6 +151,8 @@ struct SharedStoreTests {
         let before = try fixture.snapshot()
         let mounted = try MountedFolder(fixture.root, .overlay)
         let path = mounted.path + "/store"
+        // Who had it open before sees no later state, and is told why by this.
+        #expect(FileSystem.isOverlay(path) && !FileSystem.isOverlay("/proc/self"))
         let verified = try Runner.run("verify", path)
         #expect(verified.code == 0, "\(verified.complaint)")
         let child = try writer(at: path)

@@ -76,7 +76,7 @@ import Testing
         #expect(imported.code == 0, "\(imported.complaint)")
         #expect(
             imported.output
-                == "Imported: 3 records inserted, 0 updated, 0 the same already; 0 lines failed.\n")
+                == "Imported: 3 records inserted, 0 updated, 0 unchanged; 0 lines failed.\n")
         #expect(try Runner.run("export", other).output == exported.output)
         let again = try Runner.run("import", other, file, "--json")
         #expect(

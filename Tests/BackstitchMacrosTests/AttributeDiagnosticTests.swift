@@ -32,9 +32,8 @@ import Testing
     @Test(arguments: [
         "(Int, Int)", "() -> Void", "Any", "any Sendable", "some Sendable", "[String?]",
         "[String: Int]", "Array<[Int]>", "Set<Int>", "[Team.ID]", "[UInt]", "Dictionary<Int, Int>",
-        "UInt", "UInt8",
-        "UInt64", "Int8", "Character", "[[Int]]?", "UInt?", "(any Sendable)?", "Swift.UInt",
-        "Sendable & Hashable", "Int.Type", "AnyObject", "Void",
+        "Character", "[[Int]]?", "(any Sendable)?", "Sendable & Hashable", "Int.Type", "AnyObject",
+        "Void",
     ])
     func `a type that can't be stored is reported with those that can`(type: String) {
         let member = Member("var value: \(type)")
@@ -49,11 +48,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ("UInt32", "Int64"), ("UInt?", "Int64?"), ("Optional<Int8>", "Int64?"),
-        ("Swift.UInt16", "Int64"),
+        ("UInt32", "Int64"), ("UInt?", "Int64?"), ("Optional<Int8>", "Int64?"), ("Int8", "Int64"),
+        ("Swift.UInt16", "Int64"), ("UInt", "Int64"), ("UInt8", "Int64"), ("UInt64", "Int64"),
     ])
     func `an integer that can't be stored is replaced by one that can`(type: String, by: String) {
         let member = Member("var value: \(type)")
+        #expect(
+            member.reports == [
+                "3:16 '\(type)' can't be stored. The integers that can are Int, Int16, Int32 and Int64. "
+                    + "Write '\(by)'."
+            ])
         #expect(member.fixes == ["replace '\(type)' with '\(by)'": "var value: \(by)"])
     }
 

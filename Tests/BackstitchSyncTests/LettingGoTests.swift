@@ -37,6 +37,7 @@ import Testing
             { try await engine.start() }, { try await engine.sync() },
             { try await engine.waitUntilCaughtUp() },
             { _ = try await engine.waitUntilSynced(operation: last) },
+            { try await engine.waitUntilSynced() },
             { try await engine.resync(from: .server) }, { try await engine.resetLocal() },
             { try await engine.resetRemote() }, { try await engine.destroyZone() },
             { try await engine.fetchAgain([Note.ID("a")]) },

@@ -194,6 +194,35 @@ import Testing
         #expect(try await engine.waitUntilSynced(operation: sequence) == parked)
     }
 
+    @Test func `a wait for everything ends when the service has it, or refused it`() async throws {
+        let phone = try Device(cloud)
+        let engine = phone.engine
+        #expect(try await engine.waitUntilSynced() == [])
+        for name in ["a", "b"] { try await phone.note(name, "one") }
+        try await phone.save(Chore(id: "c", title: "c", list: "nowhere"))
+        let wait = Task {
+            let refused = try await engine.waitUntilSynced()
+            #expect(try engine.pending().pendingRecords == 0)
+            return refused
+        }
+        for _ in 0..<50 { await Task.yield() }
+        try await phone.sync()
+        let (refused, parked) = (try await wait.value, try engine.parked())
+        #expect(parked.count == 1 && refused.allSatisfy { parked.contains($0) })
+        #expect(remote(cloud).count == 2)
+        // What is parked already does not wait.
+        #expect(try await engine.waitUntilSynced() == [])
+    }
+
+    @Test func `a wait for everything leaves out what is held back`() async throws {
+        let phone = try Device(cloud) { $0.selection = SyncConfiguration.Selection(Note.self) }
+        try await phone.save(Step(id: "s", title: "one"))
+        #expect(try phone.engine.pending().heldBackRecords == 1)
+        #expect(try await phone.engine.waitUntilSynced() == [])
+        await phone.engine.stop()
+        await #expect(throws: SyncError.self) { try await phone.engine.waitUntilSynced() }
+    }
+
     @Test func `a wait ends with its task, with the engine, and at once for what is not there`()
         async throws
     {

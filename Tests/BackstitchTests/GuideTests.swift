@@ -6,7 +6,8 @@ import Foundation
 import TestBudget
 import Testing
 
-// The code of the README and the guides, word for word; a test compares them.
+// The code of the README and the guides, word for word, with that of the other files Guide….swift; a test
+// compares them.
 
 @Entity struct Department {
     var id = ID()
@@ -219,6 +220,7 @@ struct NamesInUse: RecordProjection {
             .where(\.name, startsWith: "A")
             .where(\.nickname, isNot: nil)
             .sorted(by: \.hiredAt, order: .reverse)
+            .sorted(by: \.name)  // where the dates are the same
 
         var wanted: [QueryCondition<Employee>] = []  // made at run time, such as of a search form
         for name in names { wanted.append(QueryCondition().where(\.name, contains: name)) }
@@ -408,12 +410,11 @@ struct NamesInUse: RecordProjection {
             department: nil)
         let engines = Department(name: "Engines")
         let previous = Assignment(
-            position: try PositionKey.between(nil, nil, jitter: 1), employee: nil, department: nil)
+            position: try PositionKey.between(nil, nil), employee: nil, department: nil)
 
         let assignment = Assignment(
             id: .init(linking: promoted.id, to: engines.id),
-            position: try PositionKey.between(
-                previous.position, nil, jitter: .random(in: 0 ... .max)),
+            position: try PositionKey.between(previous.position, nil),  // at the end
             employee: promoted.id, department: engines.id)
 
         #expect(previous.position < assignment.position)
@@ -794,7 +795,12 @@ struct NamesInUse: RecordProjection {
         let here = URL(fileURLWithPath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let tested = Self.lines(try String(contentsOf: here, encoding: .utf8))
+        let sources = try FileManager.default
+            .contentsOfDirectory(atPath: here.deletingLastPathComponent().path)
+            .filter { $0.hasPrefix("Guide") && $0.hasSuffix(".swift") }
+            .map { here.deletingLastPathComponent().appendingPathComponent($0) }
+        let tested = try sources.map { Self.lines(try String(contentsOf: $0, encoding: .utf8)) }
+            .joined(separator: "\n")
         let guides = root.appendingPathComponent("Documentation/guides")
         let pages = try FileManager.default.contentsOfDirectory(atPath: guides.path)
             .filter { $0.hasSuffix(".md") }.sorted().map { guides.appendingPathComponent($0) }

@@ -134,6 +134,21 @@ import XXHash
         #expect(opened == .damaged)
     }
 
+    @Test func `where a program committed around the records, both files are to be kept`() throws {
+        let environment = try fixture.openJournaled(patient)
+        for number in 0..<9 { try environment.save(["\(number)": "a"]) }
+        let path = try fixture.copyAsKilled()
+        #expect(CFaultsWriteInChild(path, 1 << 30, 1, 3) == 0)
+        let error = #expect(throws: LMDBError.self) {
+            _ = try fixture.openJournaled(patient, at: path)
+        }
+        let message = try #require(error?.message)
+        #expect(
+            message.contains("Keep both: the journal may have commits that nothing else has."),
+            "\(message)")
+        #expect(!message.contains("delete") && !message.contains("remove"))
+    }
+
     @Test(arguments: [false, true])
     func `records that wait are there for the next who opens`(isReadOnly: Bool) throws {
         let environment = try fixture.openJournaled(patient)

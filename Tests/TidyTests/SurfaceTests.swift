@@ -54,6 +54,66 @@ import Testing
         #expect(plain.map(\.path) == [])
     }
 
+    /// A link with a slash goes from a type to a member, as in ``Store/close()``.
+    @Test func `comments of the surface name members that are on it`() throws {
+        let exported = ["Backstitch", "BackstitchRepair", "BackstitchService", "BackstitchViews"]
+        let members = try exported.reduce(into: Set<String>()) { found, module in
+            let file = SourceFile(path: "Documentation/baseline/\(module).txt")
+            found.formUnion(Self.members(of: try #require(file).text))
+        }
+        let modules =
+            exported + ["BackstitchCore", "BackstitchLog", "BackstitchStore", "BackstitchSync"]
+        let files = modules.flatMap { Repository.swiftFiles(in: "Sources/" + $0) }
+        let links = files.flatMap { file in Self.links(in: file.text).map { (file.path, $0) } }
+        #expect(links.count > 30)
+        let missing = links.filter { !members.contains($0.1) }
+        #expect(missing.map { "\($0.0): \($0.1)" } == [])
+    }
+
+    @Test func `links of comments are read`() {
+        let text = """
+            /// As ``One/two(_:)`` and ``Three``, not `Four/five`.
+            @discardableResult
+            public func a() {}
+            /// ``Six/seven``
+            package func b() {}
+            """
+        #expect(Self.links(in: text) == ["One/two"])
+        #expect(
+            Self.members(of: "# One: 1 types\nOne.Two.a(_:)\tfunc a(_ b: Int)\n")
+                == ["One/Two/a", "Two/a"])
+    }
+
+    /// The members of a baseline by their types, without labels.
+    private static func members(of baseline: String) -> Set<String> {
+        baseline.split(separator: "\n").reduce(into: Set<String>()) { members, line in
+            guard !line.hasPrefix("#") else { return }
+            let path = line.prefix { $0 != "\t" && $0 != "(" }.split(separator: ".")
+            for start in path.indices.dropLast() {
+                members.insert(path[start...].joined(separator: "/"))
+            }
+        }
+    }
+
+    /// The links to members in comments of public declarations, without labels.
+    private static func links(in text: String) -> [String] {
+        var (comment, links) = ("", [String]())
+        for line in text.split(separator: "\n").map({ $0.drop { $0 == " " } }) {
+            if line.hasPrefix("///") {
+                comment.append(contentsOf: line.dropFirst(3))
+                comment.append(" ")
+            } else if !line.hasPrefix("@") {
+                if line.hasPrefix("public ") {
+                    links += comment.components(separatedBy: "``").map { $0.prefix { $0 != "(" } }
+                        .filter { $0.contains("/") && $0.allSatisfy { $0.isLetter || $0 == "/" } }
+                        .map(String.init)
+                }
+                comment = ""
+            }
+        }
+        return links
+    }
+
     @Test func `lines of a baseline and of the table are read`() {
         let text = """
             # One: 1 types

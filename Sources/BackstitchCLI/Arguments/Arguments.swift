@@ -22,7 +22,7 @@ struct Arguments: Equatable {
             } else if operands.count < syntax.operands.count + syntax.optionalOperands.count {
                 operands.append(word)
             } else {
-                throw UsageError("There is no place for '\(word.printable)'.")
+                throw UsageError("Unexpected argument '\(word.printable)'.")
             }
         }
         if operands.count < syntax.operands.count {

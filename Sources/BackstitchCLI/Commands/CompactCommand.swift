@@ -104,7 +104,8 @@ struct CompactCommand: Command {
                 ? "Of these, \(waiting.grouped) are not synced, and stay until they are."
                 : "They hold the present records, or the option keeps them."
             return [
-                "Nothing may go: \(report.operationsAfter.counted("operation")) stay. " + reason,
+                "Nothing can be removed: \(report.operationsAfter.counted("operation")) stay. "
+                    + reason,
                 fileText(report),
             ]
         }

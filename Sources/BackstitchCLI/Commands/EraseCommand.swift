@@ -15,7 +15,7 @@ struct EraseCommand: Command {
     private static let onService = Syntax.Option(
         "on-service", nil, "Also deletes the record on the service, with the next synchronisation.")
     private static let keepFile = Syntax.Option(
-        "keep-file", nil, "Does not write the file anew, which takes the bytes out of it.")
+        "keep-file", nil, "Leaves deleted bytes in the file until they are overwritten.")
 
     let name = "erase"
     let summary = "Deletes a record, and takes its values out of the log and the history."

@@ -145,7 +145,7 @@ struct ImportCommand: Command {
             "\(report.inserted.counted("record")) inserted, \(report.updated.grouped) updated, "
         let first =
             "Imported: " + done
-            + "\(report.unchanged.grouped) the same already; \(report.failed.counted("line")) failed."
+            + "\(report.unchanged.grouped) unchanged; \(report.failed.counted("line")) failed."
         guard report.isStopped else { return [first] }
         return [
             first, "Stopped at the bad line: nothing of its transaction was kept.",

@@ -76,7 +76,7 @@ struct HubCommand: Command {
         "A web page (https://app.example.com) that signs people in; repeatable.",
         isRepeatable: true)
     static let callback = Syntax.Option(
-        "callback", "URL", "Where who signs in is sent with the token; empty for nowhere.")
+        "callback", "URL", "Where users are sent with the token after sign-in; empty for none.")
     static let signInHeader = Syntax.Option(
         "sign-in-header", "NAME", "The header in which a trusted proxy names whom it signed in.")
     static let backup = Syntax.Option("backup", "DIR", "The folder of a backup.")

@@ -42,7 +42,7 @@ struct HubManaging {
         }
         let word = arguments.operands[1]
         guard let verb = Verb(rawValue: word), verbs.contains(verb) else {
-            throw UsageError("'\(word.printable)' can't be done with these. Give one of: \(names).")
+            throw UsageError("There is no action '\(word.printable)' here. Give one of: \(names).")
         }
         return verb
     }

@@ -23,7 +23,8 @@ enum ConditionLiteral {
         }
         guard let value else {
             let example = type.traits?.literalExample ?? noLiteral
-            throw Misfit(message: "This is no \(type). Write it as \(example).")
+            throw Misfit(
+                message: "This is not a value of the type \(type). Write it as \(example).")
         }
         return value
     }

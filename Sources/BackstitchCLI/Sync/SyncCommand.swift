@@ -50,7 +50,7 @@ struct SyncCommand: Command {
     private static let target = Syntax.Option(
         "move-to-zone", "NAME", "Takes the store to another zone first, with everything in it.")
     private static let adopt = Syntax.Option(
-        "adopt", nil, "Makes a store of another user the one's who is signed in.")
+        "adopt", nil, "Gives a store of another user to the signed-in user.")
     private static let policy = Syntax.Option(
         "policy", "NAME", "Who wins conflicts: serverWins unless given.")
     private static let retry = Syntax.Option(

@@ -9,7 +9,7 @@ extension Store {
     /// came from another version of the program, or the schema changed. It appears once a schema
     /// fits it. Call this after you open a store with a changed schema, to explain records that
     /// seem to be gone. `ReadTransaction.find` says what does not fit in a record, and
-    /// ``ChangeSet/Records/unreadable`` names records that arrive later.
+    /// ``ChangeSet/unreadable(_:)`` names records that arrive later.
     ///
     /// Opening does not look at records; those of a changed entity are marked in the background.
     ///

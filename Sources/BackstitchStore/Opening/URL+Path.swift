@@ -8,8 +8,8 @@ extension URL {
         guard isFileURL else {
             throw StoreError(
                 .inaccessible,
-                "'\(scheme ?? "")' is no scheme of a place on this machine. Give a URL that was made "
-                    + "with URL(filePath:).")
+                "A store needs a file URL, and the scheme of this one is '\(scheme ?? "")'. Give a URL "
+                    + "that was made with URL(filePath:).")
         }
         return path
     }

@@ -61,7 +61,7 @@ extension StoreError {
         StoreError(
             .projectionFailed,
             "The projection '\(name)' could not take in operation \(failure.sequence): "
-                + "\(failure.reason) Records are not concerned. Mend its apply and give it another "
+                + "\(failure.reason) Your records are not affected. Fix its apply and raise its "
                 + "version, or call prepareProjections to try again.")
     }
 

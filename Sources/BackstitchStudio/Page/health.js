@@ -38,7 +38,7 @@ export async function health(view, route, context) {
     let document = null;
     try { document = JSON.parse(status.result); } catch { return [title, problem(new Error(status.complaint || `It ended with ${status.exitCode}.`))]; }
     const verdict = { verify: () => (document.consistent ? ["Consistent: the tables follow from the log.", "good"] : [`Not consistent. ${document.problems[0] ?? ""}`, "bad"]),
-      assets: () => (document.corrupt.length + document.missing.length === 0 ? [`All ${number(document.checked)} contents are what their hashes say${document.orphans ? `; ${number(document.orphans)} are named by nothing` : ""}.`, "good"]
+      assets: () => (document.corrupt.length + document.missing.length === 0 ? [`All ${number(document.checked)} files match their hashes${document.orphans ? `; ${number(document.orphans)} are named by nothing` : ""}.`, "good"]
         : [`${number(document.corrupt.length)} contents differ from their hashes, and ${number(document.missing.length)} are neither here nor on the service. Nothing was moved: backstitch assets --verify moves those that differ away, so that they are fetched again.`, "bad"]),
       doctor: () => (document.healthy ? ["Nothing is wrong with the files.", "good"] : [`What helps: ${document.remedy}`, "bad"]),
       compact: () => [`Removed ${plural(document.removed, "operation")}.${document.bytesAfter > document.bytesBefore ? " The log grew, because baselines hold whole records." : ""}`, "good"], backup: () => [`Copied and verified, to ${document.target}.`, "good"] }[status.kind]();

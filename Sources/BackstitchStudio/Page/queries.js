@@ -9,7 +9,7 @@ export async function queries(view, route, context) {
   show(view, h("h1", {}, "Queries"),
     h("form", { class: "tools", onsubmit: (event) => { event.preventDefault(); location.hash = `#/queries?${new URLSearchParams(new FormData(event.target))}`; } },
       h("label", {}, "Entity", h("select", { name: "entity" }, context.entities.map((entity) => h("option", { value: entity.name, selected: entity.name === name }, entity.name)))),
-      field("Only where", "where", { class: "wide", placeholder: "stars >= 4" }), field("Sorted by", "sort", { placeholder: "-stars,title" }), field("Limit", "limit", { inputmode: "numeric", size: 5 }),
+      field("Filter", "where", { class: "wide", placeholder: "stars >= 4" }), field("Sorted by", "sort", { placeholder: "-stars,title" }), field("Limit", "limit", { inputmode: "numeric", size: 5 }),
       h("button", { class: "main", type: "submit" }, "Explain")), place);
   if (!name) { show(place, empty("The store has no entities yet.")); return {}; }
   const words = { entity: name, where: given.where, sort: given.sort, limit: given.limit };

@@ -46,7 +46,7 @@ export async function record(view, route, context) {
       isParked && h("a", { href: "#/outbox", class: "bad" }, `parked: ${parked?.reason ?? "see the outbox"}`),
       !pending && !isParked && h("span", { class: "good" }, "The service has everything, or nothing was synchronised yet."),
       context.session.writable && state && state.state !== "deleted" && h("button", { type: "button", id: "edit", onclick: () => { isEditing = !isEditing; editor(); } }, "Edit"),
-      context.session.writable && (pending || isParked) && h("button", { class: "danger", type: "button", onclick: revert }, "Revert to base"),
+      context.session.writable && (pending || isParked) && h("button", { class: "danger", type: "button", onclick: revert }, state?.onService ? "Revert to base" : "Discard what was not pushed"),
       h("button", { type: "button", onclick: () => navigator.clipboard.writeText(JSON.stringify(steps[position], null, 2)).then(() => note("Copied.")) }, "Copy as JSON"));
     show(view, h("h1", {}, `${entityName} `, h("span", { class: "mono" }, name)), actions, form,
       h("h2", {}, "History"), h("p", {}, slider), h("p", {}, label), differences,
@@ -78,7 +78,7 @@ export async function record(view, route, context) {
       } catch (error) { note(error.message); }
     } }, fields.map(({ attribute, field }) => field ? h("label", {}, `${attribute.name} (${attribute.type}${attribute.optional ? ", optional" : ""})`, field.element)
       : h("p", { class: "quiet" }, `${attribute.name} (${attribute.type ?? "unknown"}) is changed by the app alone.`)),
-    h("p", { class: "tools" }, h("button", { class: "main", type: "submit" }, "Save the record"), h("button", { type: "button", onclick: () => { isEditing = false; editor(); } }, "Don't"))));
+    h("p", { class: "tools" }, h("button", { class: "main", type: "submit" }, "Save the record"), h("button", { type: "button", onclick: () => { isEditing = false; editor(); } }, "Cancel"))));
   }
 
   function choose(index, notes = true) {

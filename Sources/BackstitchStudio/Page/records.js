@@ -177,7 +177,7 @@ export async function records(view, route, context) {
     h("form", { class: "tools", onsubmit: (event) => { event.preventDefault(); const text = input.value.trim(); if (text) localStorage.setItem(key, JSON.stringify([text, ...remembered().filter((other) => other !== text)].slice(0, 20))); go({ where: text }); } },
       h("label", {}, "Entity", h("select", { name: "entity", onchange: (event) => { location.hash = `#/records/${encodeURIComponent(event.target.value)}`; } },
         context.entities.map((other) => h("option", { value: other.name, selected: other.name === name }, other.name)))),
-      h("label", {}, "Only where", input), h("datalist", { id: "searches" }, remembered().map((text) => h("option", { value: text }))),
+      h("label", {}, "Filter", input), h("datalist", { id: "searches" }, remembered().map((text) => h("option", { value: text }))),
       h("button", { class: "main", type: "submit" }, "Run"),
       h("button", { type: "button", onclick: attempt(csv) }, "CSV"), h("button", { type: "button", onclick: attempt(lines) }, "JSON Lines"),
       h("a", { href: `#/queries?${new URLSearchParams({ entity: name, where, sort })}` }, "Explain"), count, exporting),

@@ -36,14 +36,14 @@ function engine(told) {
   const cause = [told.trigger && `The round began because ${reasons[told.trigger] ?? told.trigger}. `, told.code && `The service said ${told.code}. `, told.nextAttempt && `It goes on by itself at ${clock(told.nextAttempt)}.`];
   return [h("h2", {}, "Engine"), state, h("p", {}, told.running ? "" : "No engine runs now; this is what the last one did. ", cause),
     told.queue && [h("h2", {}, "Waiting to begin"), h("div", { id: "queue" }, told.queue.offline && h("p", { class: "warn" }, "The app says that there is no network: nothing begins until it is back."),
-      told.queue.next ? table(["Because", "When", "Not before", "Calls of the app that wait"], [[reasons[told.queue.next] ?? told.queue.next, told.queue.due ? clock(told.queue.due) : "after the round that runs", told.queue.notBefore ? clock(told.queue.notBefore) : "", number(told.queue.calls)]], { numbers: [3] })
+      told.queue.next ? table(["Reason", "When", "Not before", "Calls of the app that wait"], [[reasons[told.queue.next] ?? told.queue.next, told.queue.due ? clock(told.queue.due) : "after the round that runs", told.queue.notBefore ? clock(told.queue.notBefore) : "", number(told.queue.calls)]], { numbers: [3] })
         : empty(told.queue.calls ? `${number(told.queue.calls)} calls of the app wait.` : "Nothing: the next save, announcement or call begins a round."))],
     told.lanes && [h("h2", {}, "Transfers of files"), h("div", { id: "lanes" }, table(["Lane", "Running", "Waiting", "Tried again later", "Next try", "Done", "Failed", "Last failure"], told.lanes.map((lane) => [lane.name, number(lane.running), number(lane.waiting), number(lane.delayed), lane.nextAttempt ? clock(lane.nextAttempt) : "", number(lane.done), number(lane.failed), lane.error ? h("span", { class: "bad" }, lane.error) : ""]), { numbers: [1, 2, 3, 5, 6] }))],
     h("h2", {}, "Rounds, newest first"),
-    told.rounds.length ? table(["When", "Because", "Time", "Pulled", "Pushed", "Conflicts", "Parked", "Ended"], told.rounds.map((round) => [clock(round.date), reasons[round.trigger] ?? round.trigger, `${number(round.milliseconds)} ms`,
-      number(round.pulled), number(round.pushed), number(round.conflicts), number(round.parked), round.error ? h("span", { class: "bad" }, round.error) : "well"]), { numbers: [2, 3, 4, 5, 6] }) : empty("None has ended yet."),
+    told.rounds.length ? table(["When", "Reason", "Time", "Pulled", "Pushed", "Conflicts", "Parked", "Result"], told.rounds.map((round) => [clock(round.date), reasons[round.trigger] ?? round.trigger, `${number(round.milliseconds)} ms`,
+      number(round.pulled), number(round.pushed), number(round.conflicts), number(round.parked), round.error ? h("span", { class: "bad" }, round.error) : "OK"]), { numbers: [2, 3, 4, 5, 6] }) : empty("None has ended yet."),
     h("h2", {}, "Requests, newest first"),
-    told.requests.length ? h("div", { id: "calls" }, table(["Number", "When", "Call", "Time", "Records", "Ended"], told.requests.map((request) => [number(request.number), clock(request.date), request.call,
+    told.requests.length ? h("div", { id: "calls" }, table(["Number", "When", "Call", "Time", "Records", "Result"], told.requests.map((request) => [number(request.number), clock(request.date), request.call,
       request.milliseconds === undefined ? "under way" : `${number(request.milliseconds)} ms`, request.records === undefined ? "" : number(request.records),
-      request.error ? h("span", { class: "bad" }, request.error) : request.milliseconds === undefined ? "" : "well"]), { numbers: [0, 3, 4] })) : empty("None was sent yet.")];
+      request.error ? h("span", { class: "bad" }, request.error) : request.milliseconds === undefined ? "" : "OK"]), { numbers: [0, 3, 4] })) : empty("None was sent yet.")];
 }

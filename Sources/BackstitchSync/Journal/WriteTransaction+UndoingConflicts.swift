@@ -23,7 +23,7 @@ extension WriteTransaction {
     /// existed there and was deleted since, it is inserted again.
     ///
     /// - Parameters:
-    ///   - sequence: The conflict's ``Conflict/sequence``.
+    ///   - sequence: The conflict's ``RecordConflict/sequence``.
     ///   - side: The side whose values the record gets. Nil for the lost ones: the local values
     ///     unless they are the outcome, otherwise the service's.
     /// - Returns: whether that changed anything.

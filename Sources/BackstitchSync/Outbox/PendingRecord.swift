@@ -46,6 +46,22 @@ extension OutboxFolder {
         }
         return records
     }
+
+    /// The last operations of the records that are to be pushed.
+    func lastOperations() throws -> [UInt64] {
+        var operations: [RecordPlace: UInt64] = [:]
+        var outbox = Outbox()
+        outbox.isComplete = false
+        while !outbox.isComplete {
+            outbox = try fold(
+                recordsMax: 1_000, bytesMax: Self.listedBytesMax, after: outbox.through)
+            // Of a record that is pushed in parts the last one counts.
+            for change in outbox.changes {
+                operations[RecordPlace(entity: change.entity, key: change.key)] = change.through
+            }
+        }
+        return operations.values.sorted()
+    }
 }
 
 extension PendingRecord {
