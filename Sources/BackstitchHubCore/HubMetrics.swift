@@ -14,6 +14,7 @@ final class HubMetrics: Sendable {
         var repeatedRequests = 0
         var notifications = 0
         var untoldRequests = 0
+        var tokensOfLostHistory = 0
     }
 
     private let state = Locked(State())
@@ -39,6 +40,9 @@ final class HubMetrics: Sendable {
 
     /// Counts a request of which no device was notified, because too many others waited for that.
     func countUntoldRequest() { state.withLock { $0.untoldRequests += 1 } }
+
+    /// Counts a token of commits that the hub lost.
+    func countTokenOfLostHistory() { state.withLock { $0.tokensOfLostHistory += 1 } }
 
     /// What was counted.
     func families(
@@ -71,6 +75,10 @@ final class HubMetrics: Sendable {
             counter(
                 "requests_untold_total", "Requests of whose changes no device was told.",
                 state.untoldRequests),
+            counter(
+                "tokens_of_lost_history_total",
+                "Change tokens of commits that the data of the hub does not have.",
+                state.tokensOfLostHistory),
             counter(
                 "storage_misses_total",
                 "Reads of which a storage that is far away was not told before.",

@@ -125,15 +125,16 @@ struct HubReadinessTests {
         #expect(await Readiness().answer(of: storage, files, now: 0) == .storageAway)
     }
 
-    @Test func `a hub that goes on removes what another one left of uploads a day ago`()
-        async throws
-    {
+    @Test(arguments: StorageEngine.available)
+    func `a hub that goes on removes what another one left of uploads a day ago`(
+        engine: StorageEngine
+    ) async throws {
         let fixture = try await HubFixture()
         let folder = fixture.folder.path + "/shared"
         let files = try FolderFiles(folder: folder, isShared: true)
         let hub = try await Hub(
-            storage: MemoryHubStorage(), files: files, configuration: fixture.hub.configuration,
-            machine: .system)
+            storage: engine.storage(.patient), files: files,
+            configuration: fixture.hub.configuration, machine: .system)
         defer { hub.close() }
         hub.tick()
         let (cut, fresh) = (files.incomingPath([1]), files.incomingPath([2]))

@@ -159,6 +159,75 @@ import Waiting
         #expect(!isStored)
     }
 
+    @Test func `a token counts whose moment is still to come since the clock was set back`()
+        async throws
+    {
+        fixture.advance(milliseconds: 2 * Self.day)
+        let renewed = try #require(await ask(fixture.ada.webAuthToken).token)
+        fixture.setClock(by: -3 * Self.day)
+        for token in [renewed, fixture.ada.webAuthToken] {
+            #expect(await ask(token) == (200, nil))
+        }
+        fixture.setClock(by: 3 * Self.day)
+        #expect(await ask(renewed).status == 200)
+    }
+
+    // MARK: What a session began before it was revoked
+
+    @Test func `a write is done whose head came before its session was revoked, and none after it`()
+        async throws
+    {
+        try await fixture.makeZones("z")
+        func head() -> HubRequest {
+            HubRequest(method: "POST", target: fixture.target(.modifyRecords, as: fixture.ada))
+        }
+        func body(_ name: String) -> [UInt8] {
+            let operation =
+                #"{"operationType":"create","record":{"recordName":"\#(name)","recordType":"T"}}"#
+            return Array(#"{"zoneID":{"zoneName":"z"},"operations":[\#(operation)]}"#.utf8)
+        }
+        var (early, late) = (head(), head())
+        guard case .take = await fixture.admission(of: &early, length: body("a").count) else {
+            Issue.record("The head was refused.")
+            return
+        }
+        #expect(try await fixture.hub.accounts.revoke(fixture.ada.webAuthToken))
+        early.body = .bytes(body("a"))
+        #expect(await fixture.hub.respond(to: early).status == 200)
+        _ = await fixture.admission(of: &late, length: body("b").count)
+        late.body = .bytes(body("b"))
+        #expect(await fixture.hub.respond(to: late).status == 401)
+        #expect(try fixture.hub.storage.readHere { try $0.count(.record) } == 1)
+    }
+
+    @Test func `an upload address of a session that was revoked takes a file until its end`()
+        async throws
+    {
+        try await fixture.makeZones("z")
+        let places = ["a", "b"].map { WireAssetPlace(recordName: $0, fieldName: "f") }
+        let uploads: UploadTokensResponse = try await fixture.call(
+            .uploadAssets, UploadRequest(places: places, zoneID: WireZoneID("z")))
+        let paths = uploads.tokens.map { HostileWorld.path($0.url) }
+        try #require(paths.count == 2)
+        #expect(try await fixture.hub.accounts.revoke(fixture.ada.webAuthToken))
+        func upload(_ path: String) async -> HubResponse {
+            await fixture.hub.respond(
+                to: HubRequest(method: "POST", target: path, body: Array("content".utf8)))
+        }
+        fixture.advance(milliseconds: HubLimits().addressMilliseconds - 1)
+        let kept = await upload(paths[0])
+        #expect(kept.status == 200)
+        let asset = try UploadedFileResponse(body: kept.body.content).file
+        let create = ModifyRecordsRequest(
+            operations: [.init(.create, HubFixture.record("a", ["f": .asset(asset)]))],
+            zoneID: WireZoneID("z"))
+        let (status, _) = await fixture.send(
+            .modifyRecords, as: fixture.ada, body: create.body())
+        #expect(status == 401)
+        fixture.advance(milliseconds: 1)
+        #expect(await upload(paths[1]).status == 404)
+    }
+
     @Test func `a session goes on, and one of a set length does not`() async throws {
         let short = try await fixture.hub.accounts.signIn(
             "Ada", container: HubFixture.container, environment: "development",

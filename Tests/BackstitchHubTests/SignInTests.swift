@@ -350,6 +350,23 @@ import WireCrypto
         }
     }
 
+    @Test func `a password that is set anew gives no further tries, and a code lets its user in`()
+        async throws
+    {
+        for number in 0..<HubLimits().failedPasswordsPerHour {
+            let answer = await send(form("Ada", "wrong horse"), from: "192.0.2.\(number)")
+            #expect(answer.status == 401)
+        }
+        try await signIns.setPassword("another horse", of: "Ada", in: Self.realm)
+        for password in ["another horse", Self.password, "wrong horse"] {
+            #expect(await send(form("Ada", password), from: "198.51.100.1").status == 429)
+        }
+        let code = try await signIns.makeCode(for: "Ada", in: Self.realm)
+        #expect(await send("by=code&code=\(code)", from: "198.51.100.1").status == 200)
+        fixture.advance(milliseconds: 3_600_000)
+        #expect(await send(form("Ada", "another horse"), from: "198.51.100.1").status == 200)
+    }
+
     @Test func `after too many failures an address waits, whatever it tries`() async throws {
         for number in 0..<HubLimits().failedSignInsPerMinute {
             let code = "by=code&code=AAAAAAAA\(1_000 + number)"

@@ -126,6 +126,35 @@ ln -s "$program" "$work/programs/backstitch"
 )
 mv "$work"/backups/2*Z "$work/backup"
 backstitch hub verify --backup "$work/backup"
+[ -z "$(find "$work/backup" -perm /077)" ] || fail "others can read the backup"
+
+step "a backup whose configuration names credentials"
+if command -v openssl >/dev/null; then
+    mkdir "$work/credentials"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=hub.example.com \
+        -keyout "$work/credentials/tls.key" -out "$work/credentials/tls.crt" 2>/dev/null
+    {
+        cat "$work/hub.conf"
+        printf '[tls]\ntls-cert = credential:tls.crt\ntls-key = credential:tls.key\n'
+    } >"$work/credentials.conf"
+    # The first of them as a unit with LoadCredential= has it made, the second one without.
+    (
+        PATH=$work/programs:$PATH CREDENTIALS_DIRECTORY=$work/credentials
+        export CREDENTIALS_DIRECTORY
+        under backstitch-hub.backstitch-hub-backup "$here/Packaging/backup.sh" "$work/credentials.conf" "$work/secured" 3
+    )
+    backstitch hub verify --backup "$work"/secured/2*Z
+    if (
+        PATH=$work/programs:$PATH
+        unset CREDENTIALS_DIRECTORY
+        under backstitch-hub.backstitch-hub-backup "$here/Packaging/backup.sh" "$work/credentials.conf" "$work/lacking-credentials" 3
+    ) >/dev/null 2>"$work/refused"; then
+        fail "a backup was made without the credentials that its configuration names"
+    fi
+    grep -q 'credential:tls.crt' "$work/refused" || fail "the refusal does not name the credential: $(cat "$work/refused")"
+else
+    echo "SKIPPED: openssl is missing, so that no backup was made with credentials." >&2
+fi
 
 step "what a device sends after it"
 # A record that the backup lacks, and a later version of one that it has.

@@ -89,9 +89,20 @@ while [ "$(wc -l <"$work/acknowledged" 2>/dev/null || echo 0)" -lt 5 ]; do
     sleep 0.1
 done
 
-step "a backup meanwhile"
+step "a backup meanwhile, with the password as a credential"
 sort "$work/acknowledged" >"$work/before"
-"$here/Packaging/backup.sh" "$work/hub.conf" "$work/backups" 2
+mkdir "$work/credentials"
+# A server that lets the role in without a password asks for none.
+printf '%s\n' "${PGPASSWORD:-none}" >"$work/credentials/password"
+{
+    cat "$work/hub.conf"
+    echo "storage-password = credential:password"
+} >"$work/credentials.conf"
+if (unset CREDENTIALS_DIRECTORY && "$here/Packaging/backup.sh" "$work/credentials.conf" "$work/none" 2) >/dev/null 2>&1; then
+    fail "a backup was made without the credential that its configuration names"
+fi
+CREDENTIALS_DIRECTORY=$work/credentials "$here/Packaging/backup.sh" "$work/credentials.conf" "$work/backups" 2
+[ -z "$(find "$work/backups" -perm /077)" ] || fail "others can read the backup"
 touch "$work/enough"
 wait "$writer" || fail "the writer failed: $(cat "$work/writer.synced" "$work/log")"
 writer=

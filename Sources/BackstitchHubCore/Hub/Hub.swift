@@ -55,6 +55,7 @@ public final class Hub: Sendable {
     ) async throws {
         let threads = HubThreads(configuration, machine, pages: pool, objects: files.objects)
         let metrics = HubMetrics()
+        let watch = HistoryWatch(configuration: configuration, metrics: metrics)
         let readiness = Readiness()
         let address = HubAddress(configuration)
         let (zoneNumbers, uploads, feeds) = (ZoneNumbers(), UploadBook(), ListenedFeeds())
@@ -100,9 +101,9 @@ public final class Hub: Sendable {
         records = RecordCalls(
             configuration: configuration, storage: storage, assets: files, address: address,
             zoneNumbers: zoneNumbers, uploads: uploads, feeds: feeds, once: once,
-            notifier: notifier, sweeper: sweeper, metrics: metrics)
+            notifier: notifier, sweeper: sweeper, metrics: metrics, watch: watch)
         changes = FeedCalls(
-            configuration: configuration, address: address, zoneNumbers: zoneNumbers)
+            configuration: configuration, address: address, zoneNumbers: zoneNumbers, watch: watch)
         zones = ZoneCalls(
             configuration: configuration, storage: storage, assets: files, feeds: feeds,
             notifier: notifier)

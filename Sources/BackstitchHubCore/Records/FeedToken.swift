@@ -20,8 +20,10 @@ struct FeedToken: Hashable, Sendable {
         case invalidFormat
         /// It is one of something else, or too old.
         case unknown
-        /// It was given out before the hub was restored, or its holder may know of commits that the hub lost.
+        /// It is one of another database, or was given out before whoever runs the hub began another epoch.
         case otherEpoch
+        /// Its holder may know of commits that the hub lost.
+        case lostHistory
     }
 
     private static let payloadBytes = 53
@@ -116,7 +118,7 @@ struct FeedToken: Hashable, Sendable {
     /// Throws if the token does not count for a feed: its holder may know of a commit that is not in the
     /// feed's history, or it is too old, or of another feed.
     func check(_ feed: Feed, in transaction: any HubReading) throws {
-        guard try isOfHistory(feed, transaction) else { throw Failure.otherEpoch }
+        guard try isOfHistory(feed, transaction) else { throw Failure.lostHistory }
         guard zone == feed.zone, max(origin, sequence) >= feed.floor else { throw Failure.unknown }
     }
 
@@ -145,7 +147,7 @@ extension FeedToken {
     /// Reads a token of a zone's feed; of the database's list of changed zones if the zone is nil.
     static func read(
         _ text: String, of zone: ZoneRow?, _ database: DatabaseRow, _ access: DatabaseAccess,
-        _ state: StateRow, _ transaction: any HubReading
+        _ state: StateRow, _ transaction: any HubReading, _ watch: HistoryWatch
     ) throws -> FeedToken {
         let feed = FeedToken.Feed(
             zone: zone?.number ?? 0, floor: zone?.floor ?? database.floor, database: database)
@@ -155,14 +157,15 @@ extension FeedToken {
             try token.check(feed, in: transaction)
             return token
         } catch let error as FeedToken.Failure {
+            if error == .lostHistory { watch.noteLoss() }
             switch error {
             case .invalidFormat: throw WireError(.badRequest, "Invalid continuation format")
-            case .otherEpoch where zone != nil:
+            case .otherEpoch where zone != nil, .lostHistory where zone != nil:
                 // The zone that the client knows is lost, and another one is there by its name. So a
                 // client sends what it has; of an expired token it would take what is missing for
                 // deleted, and a restore would take it from all devices.
                 throw WireError(.zoneNotFound, "Zone does not exist")
-            case .unknown, .otherEpoch:
+            case .unknown, .otherEpoch, .lostHistory:
                 throw WireError(.badRequest, "Unknown sync continuation type")
             }
         }

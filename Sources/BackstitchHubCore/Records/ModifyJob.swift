@@ -21,6 +21,7 @@ struct ModifyJob: Sendable {
     /// Keeps the answer for the case that the request comes again.
     let ledger: AnswerLedger
     let zoneNumbers: ZoneNumbers
+    let watch: HistoryWatch
     /// Where the zone was taken to be when it was told last what is read.
     private let toldPlace = Locked<ZonePlace?>(nil)
 
@@ -98,7 +99,8 @@ struct ModifyJob: Sendable {
     ) throws -> FeedToken? {
         guard let text = request.syncToken, !zone.isDefault else { return nil }
         do {
-            return try FeedToken.read(text, of: zone, database, access, state, transaction)
+            return try FeedToken.read(
+                text, of: zone, database, access, state, transaction, watch)
         } catch let error as WireError where error.code == .badRequest {
             // The next pull says so.
             return nil

@@ -15,6 +15,11 @@ struct APIDescription: Sendable {
         var replies: [String: JSONSchema]?
         var replyHeaders: [String] = []
         var replyMayBeEmpty = false
+        /// What a reply of another status may be, by the status or `default`, and then by content type.
+        var refusals: [String: [String: JSONSchema]] = [:]
+
+        /// Method and path.
+        var name: String { "\(method) \(path)" }
 
         fileprivate var parts: [Substring] { Self.parts(path[...]) }
 
@@ -78,15 +83,23 @@ struct APIDescription: Sendable {
         var operation = Operation(method: member.name.uppercased(), path: path)
         let body = member.value["requestBody"]["content"]["application/json"]["schema"]
         if body != .null { operation.request = try JSONSchema(body, at: place) }
-        var done = member.value["responses"]["200"]
-        if let name = done["$ref"].text.split(separator: "/").last {
-            done = components["responses"][String(name)]
+        func response(_ json: JSONValue) -> JSONValue {
+            guard let name = json["$ref"].text.split(separator: "/").last else { return json }
+            return components["responses"][String(name)]
         }
+        func contents(_ response: JSONValue) throws -> [String: JSONSchema] {
+            let members = response["content"].members
+            return try Dictionary(
+                uniqueKeysWithValues: members.map {
+                    ($0.name, try JSONSchema($0.value["schema"], at: place))
+                })
+        }
+        for other in member.value["responses"].members where other.name != "200" {
+            operation.refusals[other.name] = try contents(response(other.value))
+        }
+        let done = response(member.value["responses"]["200"])
         guard done != .null else { return operation }
-        operation.replies = [:]
-        for content in done["content"].members {
-            operation.replies?[content.name] = try JSONSchema(content.value["schema"], at: place)
-        }
+        operation.replies = try contents(done)
         operation.replyHeaders = done["headers"].members.map(\.name)
         operation.replyMayBeEmpty = done["x-may-be-empty"] == .bool(true)
         return operation
@@ -160,6 +173,23 @@ struct APIDescription: Sendable {
         let isExpected = statuses[code] == status || otherStatuses[code]?.contains(status) == true
         let wrong = isExpected ? [] : ["\(json["serverErrorCode"].text) with \(status)"]
         return wrong + checker.problems(json, schema, at: "failure")
+    }
+
+    /// What is wrong with a refusal by an operation: its status and its body have to be described there.
+    func problems(
+        refusal status: Int, of operation: Operation, _ headers: [String: String], _ reply: [UInt8]
+    ) -> [String] {
+        guard let contents = operation.refusals["\(status)"] ?? operation.refusals["default"] else {
+            return ["the status \(status) is not described"]
+        }
+        guard operation.method != "HEAD" || !reply.isEmpty else { return [] }
+        guard let type = Self.type(headers), let schema = contents[type] else {
+            return ["a refusal of \(Self.type(headers) ?? "no type") is not described"]
+        }
+        guard type == "application/json" else { return [] }
+        guard let json = try? JSONParser.parse(reply) else { return ["the refusal is no JSON"] }
+        return checker.problems(json, schema, at: "refusal")
+            + problems(failure: status, headers, reply)
     }
 
     private static func type(_ headers: [String: String]) -> String? {

@@ -1,3 +1,4 @@
+import BackstitchCore
 import BackstitchHub
 import CloudKitWire
 import Foundation
@@ -240,6 +241,40 @@ struct PostgreSQLHubTests {
         for hub in hubs { #expect(try hub.assets.read(file, 0..<10) == content) }
     }
 
+    @Test func `hubs with a folder each answer 404 for each other's files, and a look says so`()
+        async throws
+    {
+        let folder = StorageEngine.TemporaryFolder()
+        let otherStorage = try schema.storage()
+        let other = try await Hub(
+            storage: otherStorage, files: FolderFiles(folder: folder.path, isShared: true),
+            configuration: fixture.hub.configuration, machine: .system)
+        defer { other.close() }
+        let places = """
+            {\(MeteredHub.zoneID),"tokens":[{"recordName":"a","recordType":"T","fieldName":"f"}]}
+            """
+        let tokens = try JSONObject(body: await send(.uploadAssets, places).body).array("tokens")
+        let url = try #require(tokens?.first?["url"].text)
+        let kept = await fixture.hub.respond(
+            to: HubRequest(
+                method: "POST", target: HostileWorld.path(url), body: Array("a file".utf8)))
+        let asset = try UploadedFileResponse(body: kept.body.content).file
+        let saved = try await fixture.modify(
+            .init(.create, HubFixture.record("a", ["f": .asset(asset)])))
+        #expect(saved.map(\.code) == [nil])
+        let lookup = "{\(MeteredHub.zoneID),\"records\":[{\"recordName\":\"a\"}]}"
+        for (hub, status) in [(fixture.hub, 200), (other, 404)] {
+            let found = await send(.lookupRecords, lookup, to: hub)
+            let record = try #require(JSONObject(body: found.body).array("records")?.first)
+            let address = record["fields"]["f"]["value"]["downloadURL"].text
+            let file = await hub.respond(
+                to: HubRequest(method: "GET", target: HostileWorld.path(address)))
+            #expect(file.status == status)
+        }
+        #expect(try HubDiagnosis(of: storage, fixture.hub.assets).findings == [])
+        #expect(try HubDiagnosis(of: otherStorage, other.assets).findings.count == 1)
+    }
+
     @Test func `a table that an operator locks keeps nobody waiting who asks for readiness`()
         async throws
     {
@@ -266,6 +301,52 @@ struct PostgreSQLHubTests {
             fixture.advance(milliseconds: Readiness.keptMilliseconds)
             return await status() == 200
         }
+    }
+
+    /// The server refuses as one whose disk is full does: with SQLSTATE 53100.
+    @Test func `a server without space has writes come back later, and readiness says so`()
+        async throws
+    {
+        let hub = fixture.hub
+        func ready() async -> (status: Int, body: [UInt8]) {
+            let response = await hub.respond(to: HubRequest(method: "GET", target: "/ready"))
+            return (response.status, response.body.content)
+        }
+        let connection = try schema.connection()
+        func run(_ name: String, _ sql: String) throws {
+            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
+        }
+        #expect(await send(.modifyRecords, Self.saves(1)).status == 200)
+        try run(
+            "makeFull",
+            """
+            CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$
+            """)
+        try run(
+            "fill",
+            """
+            CREATE TRIGGER full_disk BEFORE INSERT ON backstitch_entries
+            EXECUTE FUNCTION full_disk()
+            """)
+        let refused = await send(.modifyRecords, Self.saves(2))
+        #expect(refused.status == 503)
+        let error = try WireError(body: refused.body)
+        #expect(error.code == .tryAgainLater && error.retryAfter == 60)
+        #expect(error.reason == "The service has no space left.")
+        // At once by the write that failed, and half a minute later by a probe.
+        for seconds in [0, Readiness.fullMilliseconds / 1_000] {
+            fixture.advance(milliseconds: seconds * 1_000)
+            let answer = await ready()
+            #expect(answer.status == 503)
+            #expect(
+                try WireError(body: answer.body).reason
+                    == "The disk is full. Writes found no space for \(seconds) seconds.")
+        }
+        try run("makeRoom", "DROP TRIGGER full_disk ON backstitch_entries")
+        fixture.advance(milliseconds: Readiness.fullMilliseconds)
+        #expect(await ready().status == 200)
+        #expect(await send(.modifyRecords, Self.saves(2)).status == 200)
     }
 
     @Test func `a database that is away is no failure of the request`() async throws {

@@ -343,6 +343,26 @@ struct PostgreSQLStorageTests {
         }
     }
 
+    /// A pooler in transaction mode gives each transaction some session of the server, which need not have
+    /// the statements that another one has.
+    @Test func `a session without its statements is refused in the words that the guide has`()
+        throws
+    {
+        let connection = try TemporarySchema().connection()
+        let calls = [Call(PartitionCommit.begin), Call(PartitionCommit.rollback)]
+        for _ in 0..<2 { _ = try connection.roundTrip(calls) }
+        _ = try connection.roundTrip([Call(Statement("forget", sql: "DEALLOCATE ALL"))])
+        let failure = #expect(throws: PostgreSQLError.self) {
+            _ = try connection.roundTrip(calls)
+        }
+        #expect(failure?.state == "26000" && failure?.isPassing == false)
+        let message = try #require(failure?.message)
+        #expect(message == #"prepared statement "begin" does not exist"#)
+        let guide = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../../Documentation/internals/scale.md")
+        #expect(try String(contentsOf: guide, encoding: .utf8).contains("`\(message)`"))
+    }
+
     @Test func `a role that would lose what it commits commits safely all the same`() throws {
         let schema = try TemporarySchema()
         let address = try PostgreSQLAddress(

@@ -4,6 +4,7 @@ import BackstitchSync
 import Foundation
 import TestBudget
 import Testing
+import Threading
 
 @testable import BackstitchHub
 @testable import BackstitchHubCore
@@ -112,6 +113,77 @@ import Testing
         }
         first.store.close()
         second.store.close()
+    }
+
+    /// The figure of tokens whose commits a hub lost.
+    private static func losses(_ hub: Hub) throws -> Int {
+        let name = "backstitch_hub_tokens_of_lost_history_total"
+        let family = try #require(hub.metricFamilies.first { $0.name == name })
+        return try #require(family.samples.first.flatMap { Int($0.value) })
+    }
+
+    @Test(arguments: StorageEngine.available.filter { $0 != .farMemory })
+    func `a hub that was put back counts the tokens that say so, and logs it once an hour`(
+        engine: StorageEngine
+    ) async throws {
+        let data = try Self.data(of: engine)
+        let fixture = try await HubFixture(storage: data.storage())
+        let client = SwitchedClient(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(), client: client)
+        try await service.createZone(Self.zone)
+        try await data.copy()
+        fixture.hub.close()
+        // The same state, as another hub serves it.
+        try data.putBack(to: 0)
+        let next = try await fixture.makeHub(over: data.storage())
+        client.serve(next)
+        let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
+        _ = try await service.modifyRecords([create], in: Self.zone, atomic: false)
+        func pull(_ token: String?) async throws(ServiceError) -> String {
+            try await service.zoneChanges(in: Self.zone, since: token, limit: 10, fields: nil)
+                .token
+        }
+        let token = try await pull(nil)
+        #expect(try await pull(token) == token)
+        #expect(try Self.losses(next) == 0)
+        next.close()
+
+        try data.putBack(to: 0)
+        let lines = Locked<[String]>([])
+        var configuration = fixture.hub.configuration
+        configuration.log = { line in lines.withLock { $0.append(line) } }
+        let hub = try await Hub(
+            storage: data.storage(), files: FolderFiles(folder: fixture.folder.path),
+            configuration: configuration, machine: .system)
+        defer { hub.close() }
+        client.serve(hub)
+        let refusal = await #expect(throws: ServiceError.self) { try await pull(token) }
+        #expect(refusal?.code == .zoneNotFound)
+        #expect(try Self.losses(hub) == 1)
+        let line = try #require(lines.withLock { $0.first })
+        #expect(line.contains(#""level":"error","call":"history""#), "\(line)")
+        for value in ["Ada", fixture.ada.userRecordName, "Wire", HubFixture.container, token] {
+            #expect(!line.contains(value), "\(line)")
+        }
+        func push() async throws {
+            var sent = token
+            _ = try await service.modifyRecords(
+                [create], in: Self.zone, atomic: false, token: &sent)
+        }
+        await #expect(throws: ServiceError.self) { try await push() }
+        let losses = try Self.losses(hub)
+        #expect(losses > 1)
+        #expect(lines.withLock { $0.count } == 1)
+        fixture.advance(milliseconds: HistoryWatch.quietMilliseconds)
+        await #expect(throws: ServiceError.self) { try await pull(token) }
+        #expect(try Self.losses(hub) == losses + 1)
+        #expect(lines.withLock { $0.count } == 2)
+        // Another epoch is what whoever runs the hub wanted, and a token of no commit is no loss.
+        try await hub.beginEpoch()
+        await #expect(throws: ServiceError.self) { try await pull(token) }
+        #expect(try await pull(nil) != token)
+        #expect(try Self.losses(hub) == losses + 1)
+        #expect(lines.withLock { $0.count } == 2)
     }
 
     @Test func `a deletion from before a record was made again does not end it`() async throws {

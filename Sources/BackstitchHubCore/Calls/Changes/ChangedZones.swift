@@ -24,7 +24,8 @@ extension FeedCalls {
             .database, access.partition, origin: database.sequence, sequence: 0,
             mark: database.mark)
         if let text {
-            token = try FeedToken.read(text, of: nil, database, access, state, transaction)
+            token = try FeedToken.read(
+                text, of: nil, database, access, state, transaction, watch)
             token.mark = database.mark
         }
         let (zones, moreComing) = try Self.changedZones(

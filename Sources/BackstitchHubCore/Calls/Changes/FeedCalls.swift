@@ -5,9 +5,13 @@ final class FeedCalls: Sendable {
     let configuration: HubConfiguration
     let address: HubAddress
     let zoneNumbers: ZoneNumbers
+    let watch: HistoryWatch
 
-    init(configuration: HubConfiguration, address: HubAddress, zoneNumbers: ZoneNumbers) {
+    init(
+        configuration: HubConfiguration, address: HubAddress, zoneNumbers: ZoneNumbers,
+        watch: HistoryWatch
+    ) {
         (self.configuration, self.address) = (configuration, address)
-        self.zoneNumbers = zoneNumbers
+        (self.zoneNumbers, self.watch) = (zoneNumbers, watch)
     }
 }

@@ -36,7 +36,8 @@ extension FeedCalls {
             .zone, access.partition, zone: zone.number, origin: zone.sequence,
             sequence: request.isReverse == true ? zone.sequence + 1 : 0, mark: database.mark)
         if let text = request.syncToken {
-            token = try FeedToken.read(text, of: zone, database, access, state, transaction)
+            token = try FeedToken.read(
+                text, of: zone, database, access, state, transaction, watch)
         }
         return PageStart(
             feed: ZoneFeed(zone: zone, partition: access.partition, transaction: transaction),

@@ -11,7 +11,8 @@ extension RecordCalls {
         let answers = once.ledger(for: call, access)
         let job = ModifyJob(
             request: request, access: access, author: author, now: configuration.now,
-            limits: configuration.limits, assets: assets, ledger: answers, zoneNumbers: zoneNumbers)
+            limits: configuration.limits, assets: assets, ledger: answers, zoneNumbers: zoneNumbers,
+            watch: watch)
         let (limits, baseURL) = (configuration.limits, address.baseURL)
         let extensions = call.extensions
         let outcome = try await feeds.write(to: access.partition) { own in

@@ -13,15 +13,17 @@ final class RecordCalls: Sendable {
     let notifier: Notifier
     let sweeper: Sweeper
     let metrics: HubMetrics
+    let watch: HistoryWatch
 
     init(
         configuration: HubConfiguration, storage: any HubStorage, assets: any HubFiles,
         address: HubAddress, zoneNumbers: ZoneNumbers, uploads: UploadBook, feeds: ListenedFeeds,
-        once: OnceWriter, notifier: Notifier, sweeper: Sweeper, metrics: HubMetrics
+        once: OnceWriter, notifier: Notifier, sweeper: Sweeper, metrics: HubMetrics,
+        watch: HistoryWatch
     ) {
         (self.configuration, self.storage, self.assets) = (configuration, storage, assets)
         (self.address, self.zoneNumbers, self.uploads) = (address, zoneNumbers, uploads)
         (self.feeds, self.once, self.notifier) = (feeds, once, notifier)
-        (self.sweeper, self.metrics) = (sweeper, metrics)
+        (self.sweeper, self.metrics, self.watch) = (sweeper, metrics, watch)
     }
 }
