@@ -39,7 +39,14 @@ extension Environment {
     package var allocatedBytes: Int {
         get throws(LMDBError) {
             try checkOpen()
-            return try core.allocatedBytes
+            // Inside the gate no other thread closes the file, which would free the environment.
+            var status = stat()
+            try core.gate.inside { () throws(LMDBError) in
+                guard fstat(core.descriptor, &status) == 0 else {
+                    throw LMDBError(errno: errno, "look up", path: core.folder.dataPath)
+                }
+            }
+            return Int(status.st_blocks) * 512
         }
     }
 
@@ -72,20 +79,6 @@ extension Environment {
 struct NothingToCommit: Error {}
 
 extension EnvironmentCore {
-    /// The bytes that the data file takes up on the disk. The gate keeps another thread from closing the file
-    /// meanwhile, which would free what the pointer points to.
-    var allocatedBytes: Int {
-        get throws(LMDBError) {
-            var status = stat()
-            try gate.inside { () throws(LMDBError) in
-                guard fstat(descriptor, &status) == 0 else {
-                    throw LMDBError(errno: errno, "look up", path: folder.dataPath)
-                }
-            }
-            return Int(status.st_blocks) * 512
-        }
-    }
-
     /// The descriptor of the data file. The caller is inside the gate, so that the environment is not freed.
     var descriptor: Int32 {
         var descriptor: Int32 = -1

@@ -85,12 +85,6 @@ import Testing
         }
     }
 
-    @Test func `keys at one place differ unless a number is given`() throws {
-        let keys = try (0..<50).map { _ in try PositionKey.between(nil, nil) }
-        #expect(Set(keys).count > 1)
-        #expect(try keys.allSatisfy { try PositionKey.between($0, nil) > $0 })
-    }
-
     @Test func `behind two equal keys is a place`() throws {
         let one = try key(nil, nil, 5)
         expectBetween(one, try key(one, one), nil)

@@ -33,13 +33,12 @@ public struct PositionKey: AttributeConvertible, Hashable {
     /// - Parameters:
     ///   - lower: The key before the place; nil for the start of the list.
     ///   - upper: The key after the place; nil for the end of the list.
-    ///   - jitter: A random number, unless you need the same key again. Two devices that choose the same
-    ///     place get the same key once in some 14 million times; records with one key are sorted by
-    ///     their names.
+    ///   - jitter: A random number, such as `.random(in: 0 ... .max)`; two devices that choose the
+    ///     same place get the same key once in some 14 million times, and records with one key are
+    ///     sorted by their names.
     /// - Throws: ``PositionKey/Failure`` if the first key sorts after the second.
     public static func between(
-        _ lower: PositionKey?, _ upper: PositionKey?,
-        jitter: UInt64 = .random(in: 0 ... .max)
+        _ lower: PositionKey?, _ upper: PositionKey?, jitter: UInt64
     ) throws(PositionKey.Failure) -> PositionKey {
         var high = upper?.parts
         if let lower, let upper {

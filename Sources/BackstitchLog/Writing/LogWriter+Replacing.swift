@@ -63,10 +63,7 @@ extension LogWriter {
                 stamp: stamp, conflict: conflict)
         } else if let stamp {
             try marks.acknowledge(
-                table.number, key, through: previous,
-                version: ServerVersion(
-                    changeTag: stamp.changeTag,
-                    modifiedMilliseconds: stamp.modifiedMilliseconds), conflict: conflict)
+                table.number, key, through: previous, version: stamp.version, conflict: conflict)
         }
     }
 }
