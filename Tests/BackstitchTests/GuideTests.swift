@@ -410,11 +410,12 @@ struct NamesInUse: RecordProjection {
             department: nil)
         let engines = Department(name: "Engines")
         let previous = Assignment(
-            position: try PositionKey.between(nil, nil), employee: nil, department: nil)
+            position: try PositionKey.between(nil, nil, jitter: 1), employee: nil, department: nil)
 
         let assignment = Assignment(
             id: .init(linking: promoted.id, to: engines.id),
-            position: try PositionKey.between(previous.position, nil),  // at the end
+            position: try PositionKey.between(
+                previous.position, nil, jitter: .random(in: 0 ... .max)),
             employee: promoted.id, department: engines.id)
 
         #expect(previous.position < assignment.position)
