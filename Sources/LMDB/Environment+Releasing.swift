@@ -39,15 +39,19 @@ extension Environment {
     package var allocatedBytes: Int {
         get throws(LMDBError) {
             try checkOpen()
-            // Inside the gate no other thread closes the file, which would free the environment.
-            var status = stat()
-            try core.gate.inside { () throws(LMDBError) in
-                guard fstat(core.descriptor, &status) == 0 else {
-                    throw LMDBError(errno: errno, "look up", path: core.folder.dataPath)
-                }
-            }
-            return Int(status.st_blocks) * 512
+            return try Self.allocatedBytes(of: core)
         }
+    }
+
+    /// The same, inside the gate: so no other thread closes the file meanwhile, which would free what is asked.
+    static func allocatedBytes(of core: EnvironmentCore) throws(LMDBError) -> Int {
+        var status = stat()
+        try core.gate.inside { () throws(LMDBError) in
+            guard fstat(core.descriptor, &status) == 0 else {
+                throw LMDBError(errno: errno, "look up", path: core.folder.dataPath)
+            }
+        }
+        return Int(status.st_blocks) * 512
     }
 
     /// The bytes that the file `journal` takes up on the disk; 0 if there is none.
