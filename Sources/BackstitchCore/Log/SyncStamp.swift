@@ -12,9 +12,4 @@ package struct SyncStamp: Hashable, Sendable {
         self.modifiedMilliseconds = modifiedMilliseconds
         self.acknowledgedThrough = acknowledgedThrough
     }
-
-    /// The version that the service has; meant for records that it has.
-    package var version: ServerVersion {
-        ServerVersion(changeTag: changeTag, modifiedMilliseconds: modifiedMilliseconds)
-    }
 }

@@ -17,6 +17,13 @@ package struct ServerVersion: Equatable, Sendable {
     }
 }
 
+extension SyncStamp {
+    /// The version that the service has; meant for records that it has.
+    package var version: ServerVersion {
+        ServerVersion(changeTag: changeTag, modifiedMilliseconds: modifiedMilliseconds)
+    }
+}
+
 /// What this device knows of a record.
 package struct LocalState: Equatable, Sendable {
     /// The current fields; nil if the record does not exist here.
