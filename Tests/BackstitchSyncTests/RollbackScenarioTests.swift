@@ -125,21 +125,6 @@ import Testing
         try await expectSame([tablet, laptop, phone], ["a": "three", "b": "one"])
     }
 
-    @Test func `an edit of an older version that was sent again is a conflict with the last one`()
-        async throws
-    {
-        let (phone, laptop, tablet, newest) = try await oldAgain()
-        cloud.rollBack(to: newest)
-        try await tablet.note("a", "four")
-        try await tablet.sync()
-        #expect(try tablet.titles()["a"] == "three")
-        let conflicts = try tablet.engine.conflicts()
-        #expect(conflicts.map { $0.local?["title"] } == [.string("four")])
-        try await phone.sync()
-        try await laptop.sync()
-        #expect(try laptop.titles() == ["a": "three", "b": "one"])
-    }
-
     @Test func `an acknowledged edit of an older version that was sent again is sent again`()
         async throws
     {

@@ -168,14 +168,7 @@ package struct RecordMerger {
         let isForgotten =
             row.flags.contains(.isForgotten) && !prefersLocal
             && !isBehind(server, key, current, unsynced, merge)
-        if isForgotten {
-            unsynced = []
-        } else if !row.flags.contains(.isForgotten), !prefersLocal, case .present = server,
-            let replacing = unsynced.lastIndex(where: \.replacesLost)
-        {
-            // The edits were of this version. Whether it came after the states before is unknown.
-            unsynced.removeFirst(replacing + 1)
-        }
+        if isForgotten { unsynced = [] }
         let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
             fields: current?.without(masked.ids), version: row.serverVersion,
