@@ -49,8 +49,8 @@ package final class HubObjects: Sendable {
         }
     }
 
-    /// The noted keys, for the caller to remove; nil if there are none, if another caller removes them, or
-    /// if the last attempt failed just now.
+    /// Gives the caller the noted keys to remove. The result is nil if no key is noted, another caller
+    /// removes them, or the last attempt failed a moment ago.
     func begin(now: Int64) -> [HubKey]? {
         state.withLock { state in
             guard !state.isRunning, !state.keys.isEmpty, now >= state.pausedUntil else {

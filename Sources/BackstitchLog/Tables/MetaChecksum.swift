@@ -15,7 +15,7 @@ package enum MetaChecksum {
 
     /// Whether a value is as it was written.
     ///
-    /// - Parameter checksum: The bytes under the name of the checksum; nil if there are none, which match no value.
+    /// - Parameter checksum: The stored checksum. If it is missing (nil), no value matches.
     package static func matches(_ value: [UInt8], named name: String, _ checksum: [UInt8]?) -> Bool
     {
         checksum == bytes(of: value, named: name)
