@@ -62,15 +62,15 @@ private struct BrokenService: ForwardingService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         let fields = flaw == .ignoresWishes ? nil : fields
         do throws(ServiceError) {
             return try await service.zoneChanges(
-                in: own(zone), since: token, limit: limit, fields: fields)
+                in: own(zone), since: token, limit: limit, fields: fields, types: types)
         } catch  where error.code == .tokenExpired && flaw == .takesAnyToken {
             return try await service.zoneChanges(
-                in: own(zone), since: nil, limit: limit, fields: fields)
+                in: own(zone), since: nil, limit: limit, fields: fields, types: types)
         }
     }
 
