@@ -5,6 +5,7 @@
 @_exported public import enum BackstitchCore.DatabaseScope
 @_exported public import enum BackstitchCore.LookupResult
 @_exported public import enum BackstitchCore.ModificationResult
+@_exported public import struct BackstitchCore.NamedFields
 @_exported public import enum BackstitchCore.RecordModification
 @_exported public import protocol BackstitchSync.RecordService
 @_exported public import struct BackstitchCore.ServiceAsset

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import BackstitchStore
 import BackstitchSimulation
 import BackstitchTesting
