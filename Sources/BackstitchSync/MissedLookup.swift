@@ -69,9 +69,12 @@ struct MissedLookup {
     ///
     /// - Returns: How many there are; nil if there are none.
     func findUnseen() throws -> SyncEvent? {
-        tell(
-            try work.store.read { try FullFetch.unseen($0.reader, limit: Self.missedMax) }
-                .map { MissedRecord.unseen($0.key, entityName: $0.entityName) })
+        let types = work.scope.configuration.selection.wantedTypes
+        return tell(
+            try work.store.read {
+                try FullFetch.unseen($0.reader, wantedTypes: types, limit: Self.missedMax)
+            }
+            .map { MissedRecord.unseen($0.key, entityName: $0.entityName) })
     }
 
     private func tell(_ missed: [MissedRecord]) -> SyncEvent? {

@@ -13,6 +13,12 @@ struct NotedService: RecordService {
 
     var scope: DatabaseScope { service.scope }
 
+    var capabilities: Set<ServiceCapability> { service.capabilities }
+
+    func service(for scope: DatabaseScope) -> (any RecordService)? {
+        service.service(for: scope).map { NotedService($0, engine) }
+    }
+
     var limits: ServiceLimits { get async { await service.limits } }
 
     /// - Parameter records: How many records a reply has, or the request had.
@@ -84,11 +90,12 @@ struct NotedService: RecordService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         try await noted(records: { $0.records.count + $0.deletions.count }) {
             () async throws(ServiceError) in
-            try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
+            try await service.zoneChanges(
+                in: zone, since: token, limit: limit, fields: fields, types: types)
         }
     }
 
@@ -110,24 +117,6 @@ struct NotedService: RecordService {
 
     func currentUser() async throws(ServiceError) -> String {
         try await noted { () async throws(ServiceError) in try await service.currentUser() }
-    }
-
-    func query(
-        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
-        fields: Set<String>?
-    ) async throws(ServiceError) -> ServiceQueryPage {
-        try await noted(records: \.records.count) { () async throws(ServiceError) in
-            try await service.query(query, in: zone, after: cursor, limit: limit, fields: fields)
-        }
-    }
-
-    func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
-    ) async throws(ServiceError) -> ServiceAsset {
-        try await noted { () async throws(ServiceError) in
-            try await service.upload(path, for: field, in: zone, progress: progress)
-        }
     }
 
     func upload(

@@ -97,19 +97,18 @@ struct PushPass {
         guard let table = catalog.table(change.entity) else { return nil }
         let name = change.key.name.description
         var required: [String: String] = [:]
-        func service(_ fields: Fields) -> [String: ServiceValue] {
-            var result: [String: ServiceValue] = [:]
-            result.reserveCapacity(fields.count)
+        func service(_ fields: Fields) -> NamedFields {
+            var writer = NamedFieldsWriter()
             for (field, value) in fields {
                 guard let attribute = table.attribute(field) else { continue }
-                result[attribute.name] = ServiceMapping.serviceValue(
-                    value, of: attribute.schema)
+                ServiceMapping.write(
+                    value, of: attribute.schema, named: attribute.name, to: &writer)
                 if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value
                 {
                     required[attribute.name] = key.name.description
                 }
             }
-            return result
+            return writer.finish()
         }
         switch change.push {
         case .nothing:

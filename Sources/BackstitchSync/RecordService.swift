@@ -4,12 +4,23 @@ public import BackstitchCore
 ///
 /// A call that throws does not tell what the service did: after `network` the request may have
 /// taken effect or not. Each operation is safe to send again, because it carries a change tag.
-/// Implementations are called by one sync engine at a time, from any task, and by each with one
-/// request at a time. A request whose task is cancelled should end soon, with `network`, because no
-/// call waits for it. Until it ends, the engine sends nothing else, but another engine may call.
+///
+/// Calls come from any task, and several at once. One sync engine has at most one call under way that
+/// exchanges records or zones. Beside it go the transfers of files, two uploads and four downloads, and the
+/// calls that these need: ``lookUpRecords(_:in:)`` and ``rereference(_:in:)``. Several engines may use one
+/// object, so keep no state of *the* call in it.
+///
+/// A call whose task is cancelled should end soon, with `network`, because no one waits for its reply. Until
+/// it ends, its engine exchanges nothing else.
 public protocol RecordService: Sendable {
     /// The database that the calls go to. It stays the same for the life of the object.
     var scope: DatabaseScope { get }
+
+    /// The abilities that not every service has. Read them anew: they may become known with a reply.
+    var capabilities: Set<ServiceCapability> { get }
+
+    /// The same user's service for another database; nil if there is none.
+    func service(for scope: DatabaseScope) -> (any RecordService)?
 
     /// The limits of one request.
     var limits: ServiceLimits { get async }
@@ -47,9 +58,18 @@ public protocol RecordService: Sendable {
     ) async throws(ServiceError) -> DatabaseChangesPage
 
     /// One page of the records that changed in a zone since a token; from the beginning if there
-    /// is none. `limit` is an upper bound that the service may lower.
+    /// is none.
+    ///
+    /// A record that can't be delivered stops no page: name it in ``ZoneChangesPage/failures``. It is looked
+    /// up later.
+    ///
+    /// - Parameters:
+    ///   - limit: An upper bound that the service may lower.
+    ///   - fields: The fields that the records come with; nil for all.
+    ///   - types: The types of the records that are asked for; nil for all. Deletions of all types come. A
+    ///     service without ``ServiceCapability/recordTypes`` may ignore it.
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage
 
     /// Makes a zone; succeeds if it is there already.
@@ -64,45 +84,22 @@ public protocol RecordService: Sendable {
     /// The record name of the user whose credentials the service has.
     func currentUser() async throws(ServiceError) -> String
 
-    /// One page of the records that a query asks for, each at most once over all pages. A page may be
-    /// empty and still have one after it.
-    ///
-    /// What was written a moment ago may be missing, because services bring their indexes up to date
-    /// later. Fails with `invalidRequest` if the service can't filter or sort by one of the fields.
-    ///
-    /// - Parameters:
-    ///   - zone: The zone; nil for all zones of the database.
-    ///   - cursor: Where the page starts, from the page before, for the same query; nil for the first.
-    ///   - limit: An upper bound that the service may lower.
-    ///   - fields: The fields to read; nil for all.
-    func query(
-        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
-        fields: Set<String>?
-    ) async throws(ServiceError) -> ServiceQueryPage
-
     /// Uploads the content of a file for one field of a record, and returns what the field is to be set
     /// to. No client sees the content before a record with that value is saved, and the service drops it
     /// if that takes too long (`assetMissing`, at the save).
     ///
     /// Reads the file in parts, so that its size costs no memory. Each call is safe to repeat; one for
-    /// a file that was not sent to the end may go on where the last one stopped. Fails with
-    /// `limitExceeded` if the file is too large, and with `quotaExceeded` if the user has no space.
+    /// a file that was not sent to the end may continue where an earlier one stopped, also one of another
+    /// process. Fails with `limitExceeded` if the file is too large, and with `quotaExceeded` if the user has
+    /// no space.
     ///
     /// - Parameters:
     ///   - path: The file. It does not change during the call.
+    ///   - address: The text that `began` got in an earlier call; nil if there was none. One that has ended
+    ///     does no harm.
+    ///   - began: Called with the text that a later call can continue with, if the service takes parts. Any
+    ///     holder of it can send this file in the user's name until it ends.
     ///   - progress: Called with the number of bytes that were sent, from any thread.
-    func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
-    ) async throws(ServiceError) -> ServiceAsset
-
-    /// Uploads the content of a file as ``upload(_:for:in:progress:)`` does, and continues where an earlier
-    /// call stopped, also one of another process.
-    ///
-    /// - Parameters:
-    ///   - address: What the earlier call told; nil if there was none. One that has ended does no harm.
-    ///   - began: Told what a later call can go on with, if the service takes parts. Any holder of it can
-    ///     send this file in the user's name until it ends.
     func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
         began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
@@ -130,8 +127,14 @@ public protocol RecordService: Sendable {
     ) async throws(ServiceError)
 }
 
-/// Services without queries and files.
+/// Services of one database, without files.
 extension RecordService {
+    /// None.
+    public var capabilities: Set<ServiceCapability> { [] }
+
+    /// Answers nil: there is one database.
+    public func service(for scope: DatabaseScope) -> (any RecordService)? { nil }
+
     /// Leaves the token as it is.
     public func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
@@ -141,27 +144,11 @@ extension RecordService {
     }
 
     /// Throws `unsupported`.
-    public func query(
-        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
-        fields: Set<String>?
-    ) async throws(ServiceError) -> ServiceQueryPage {
-        throw ServiceError(.unsupported, "this service takes no queries")
-    }
-
-    /// Throws `unsupported`.
-    public func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
-    ) async throws(ServiceError) -> ServiceAsset {
-        throw ServiceError(.unsupported, "this service takes no files")
-    }
-
-    /// Begins anew.
     public func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
         began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
-        try await upload(path, for: field, in: zone, progress: progress)
+        throw ServiceError(.unsupported, "this service takes no files")
     }
 
     /// Answers nil: each record's file is uploaded.
@@ -174,5 +161,21 @@ extension RecordService {
         _ asset: ServiceAsset, to path: String, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) {
         throw ServiceError(.unsupported, "this service gives no files")
+    }
+}
+
+/// An ability that not every service has.
+public enum ServiceCapability: String, Hashable, Sendable, CaseIterable {
+    /// ``RecordService/zoneChanges(in:since:limit:fields:types:)`` brings records of the types that are asked
+    /// for, and no others.
+    case recordTypes
+}
+
+extension RecordService {
+    /// One page of the records of all types that changed in a zone since a token.
+    package func zoneChanges(
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+    ) async throws(ServiceError) -> ZoneChangesPage {
+        try await zoneChanges(in: zone, since: token, limit: limit, fields: fields, types: nil)
     }
 }

@@ -167,9 +167,12 @@ extension ZoneState {
         var new = self
         new.fetchedFields = fields
         new.exchangedEntities = selection.entities?.sorted()
+        new.isClosed = selection.isClosed ? true : nil
         new.holdsBack = selection.isAll ? nil : true
         let hasMoreFields = Self.isMore(new.fetchedFields, than: fetchedFields)
-        let hasMore = hasMoreFields || Self.isMore(new.exchangedEntities, than: exchangedEntities)
+        let hasMore =
+            hasMoreFields || Self.isMore(new.exchangedEntities, than: exchangedEntities)
+            || isClosed == true && !selection.isClosed
         let fetchesAgain = hasMore && (zoneToken != nil || isFullFetch)
         if fetchesAgain {
             new.beginFullFetch()

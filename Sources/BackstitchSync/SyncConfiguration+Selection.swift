@@ -25,6 +25,8 @@ extension SyncConfiguration {
     public struct Selection: Sendable {
         /// The names of the entities that are exchanged; nil is all.
         package let entities: Set<String>?
+        /// Whether types that no schema of the store declares are left out too.
+        package let isClosed: Bool
         /// What records must match to be pushed, by entity.
         private var queries: [String: RecordQuery] = [:]
 
@@ -36,8 +38,18 @@ extension SyncConfiguration {
             self.init(entities: Set(types.map { $0.entityName }))
         }
 
-        private init(entities: Set<String>?) {
+        private init(entities: Set<String>?, isClosed: Bool = false) {
             self.entities = entities
+            self.isClosed = isClosed
+        }
+
+        /// All records of some entities, and nothing else: the service is not asked for records of other types.
+        ///
+        /// Any other selection also pulls the types that no schema of the store declares, and keeps them for a
+        /// newer version of the program. This one transfers less. A selection that takes more fetches
+        /// everything once more.
+        public static func only(_ types: any Entity.Type...) -> Selection {
+            Selection(entities: Set(types.map { $0.entityName }), isClosed: true)
         }
 
         /// The selection, narrowed for one entity: only records that match a predicate are pushed.
@@ -53,6 +65,9 @@ extension SyncConfiguration {
             return selection
         }
 
+        /// The types that the service is asked for; nil is all.
+        var wantedTypes: Set<String>? { isClosed ? entities : nil }
+
         /// Whether everything is exchanged.
         package var isAll: Bool { entities == nil && queries.isEmpty }
 
@@ -60,7 +75,7 @@ extension SyncConfiguration {
         ///
         /// - Throws: `unknownEntity` if an entity is not one of the store's.
         package func bound(to reader: TableReader) throws -> BoundSelection {
-            var bound = BoundSelection()
+            var bound = BoundSelection(wantedTypes: wantedTypes)
             guard !isAll else { return bound }
             for name in (entities ?? []).union(queries.keys).sorted() {
                 guard let table = reader.catalog.table(named: name), table.isDeclared else {
@@ -75,9 +90,8 @@ extension SyncConfiguration {
                 }
             }
             if let entities {
-                for table in reader.catalog.tables
-                where table.isDeclared && !entities.contains(table.name) {
-                    bound.excluded.insert(table.number)
+                for table in reader.catalog.tables where !entities.contains(table.name) {
+                    if table.isDeclared || isClosed { bound.excluded.insert(table.number) }
                 }
             }
             return bound

@@ -33,7 +33,8 @@ struct ZonePull {
         let page = try await work.service.zoneChanges(
             in: work.scope.zone, since: state.zoneToken,
             limit: work.round.exchange.limits.recordsPerPage,
-            fields: state.fetchedFields.map(Set.init))
+            fields: state.fetchedFields.map(Set.init),
+            types: work.scope.configuration.selection.wantedTypes)
         // The next round asks again.
         let isStuck =
             page.moreComing
@@ -71,7 +72,7 @@ struct ZonePull {
                     continue
                 }
                 let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
-                guard selection.pulls(table) else { continue }
+                guard deletion.recordType == nil || selection.pulls(table) else { continue }
                 let key = RecordKey(RecordName(deletion.recordName))
                 results.note(
                     try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,

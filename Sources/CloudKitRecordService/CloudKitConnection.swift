@@ -10,7 +10,7 @@ final class CloudKitConnection: Sendable {
     private static let attemptsMax = 3
 
     let configuration: CloudKitConfiguration
-    private let client: any HTTPClient
+    let client: any HTTPClient
     private let key: SigningKey?
     private let state = Locked(State())
 

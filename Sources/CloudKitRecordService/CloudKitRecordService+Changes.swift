@@ -35,7 +35,7 @@ extension CloudKitRecordService {
 
     /// One page of the records that changed in a zone since a token.
     public func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         guard limit > 0 else {
             throw ServiceError(.invalidRequest, "a page has one record or more")
@@ -43,7 +43,7 @@ extension CloudKitRecordService {
         let feed = ZoneFeedRequest(
             zoneID: WireZoneID(zone), syncToken: token,
             resultsLimit: Int64(min(limit, currentLimits.recordsPerPage)),
-            desiredKeys: fields?.sorted())
+            desiredKeys: fields?.sorted(), desiredRecordTypes: types?.sorted())
         let reply: ZoneChangesResponse = try await connection.call(
             .zoneChanges, database, ZoneChangesRequest(zones: [feed]), since: token)
         switch reply.zones.first {

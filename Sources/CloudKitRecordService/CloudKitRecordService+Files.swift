@@ -13,16 +13,8 @@ extension CloudKitRecordService {
     /// Uploads a file, see `RecordService`: asks for an address, sends the bytes there, and returns what the
     /// service answers.
     ///
-    /// A hub takes parts, so that a call for a file that was cut goes on where that one stopped; Apple's
-    /// service gets the file in one piece.
-    public func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
-    ) async throws(ServiceError) -> ServiceAsset {
-        try await upload(path, for: field, in: zone, from: nil, began: { _ in }, progress: progress)
-    }
-
-    /// Uploads a file; goes on with what an earlier process sent, if its address is still good.
+    /// A hub takes parts, so that a call for a file that was cut goes on where that one stopped, also after one of
+    /// an earlier process, if its address is still good. Apple's service gets the file in one piece.
     public func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
         began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void

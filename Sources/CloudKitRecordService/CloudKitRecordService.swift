@@ -46,6 +46,18 @@ public final class CloudKitRecordService: RecordService {
     /// The database that the configuration names.
     public var scope: DatabaseScope { connection.configuration.scope }
 
+    /// Feeds bring the record types that are asked for.
+    public var capabilities: Set<ServiceCapability> { [.recordTypes] }
+
+    /// A client of another database, with the same credentials and connections.
+    public func service(for scope: DatabaseScope) -> (any RecordService)? {
+        guard scope != self.scope else { return self }
+        var configuration = connection.configuration
+        configuration.scope = scope
+        // The same checks found nothing wrong before.
+        return try? CloudKitRecordService(configuration, client: connection.client)
+    }
+
     /// The limits of one request; pages of a hub may have more records.
     public var limits: ServiceLimits {
         get async { currentLimits }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.budgeted) struct PushItemTests {
     private func bytes(_ value: ServiceValue) -> Int {
-        let fields = ["f": value]
+        let fields: NamedFields = ["f": value]
         return PushItem(.create(recordName: "a", recordType: "T", fields: fields)).byteCount
             - PushItem(.create(recordName: "a", recordType: "T", fields: [:])).byteCount
     }

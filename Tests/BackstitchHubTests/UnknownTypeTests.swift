@@ -29,10 +29,10 @@ private struct OlderClient: ForwardingService {
     let service: any RecordService
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         var page = try await service.zoneChanges(
-            in: zone, since: token, limit: limit, fields: fields)
+            in: zone, since: token, limit: limit, fields: fields, types: types)
         for index in page.records.indices {
             page.records[index].fields = page.records[index].fields.mapValues { value in
                 switch value {

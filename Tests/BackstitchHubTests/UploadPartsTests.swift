@@ -325,7 +325,8 @@ struct UploadPartsTests {
             try Data(bytes).write(to: URL(filePath: path))
             let field = AssetField(recordName: "r\(count)", recordType: "T", fieldName: "f")
             let before = service.sentFileBytes
-            let asset = try await service.upload(path, for: field, in: zone) { _ in }
+            let asset = try await service.upload(
+                path, for: field, in: zone, from: nil, began: { _ in }, progress: { _ in })
             #expect(asset.fileChecksum == Digest.sha256(bytes).hexadecimal, "\(count)")
             #expect(service.sentFileBytes - before == Int64(count))
         }
@@ -348,14 +349,16 @@ struct UploadPartsTests {
         let zone = ZoneID("z")
         client.partsLeft.withLock { $0 = 2 }
         let error = await #expect(throws: ServiceError.self) {
-            _ = try await service.upload(folder + "/in", for: field, in: zone) { _ in }
+            _ = try await service.upload(
+                folder + "/in", for: field, in: zone, from: nil, began: { _ in }, progress: { _ in }
+            )
         }
         #expect(error?.code == .network)
         client.partsLeft.withLock { $0 = .max }
         let told = Locked<Int64>(0)
-        let asset = try await service.upload(folder + "/in", for: field, in: zone) { bytes in
-            told.withLock { $0 = bytes }
-        }
+        let asset = try await service.upload(
+            folder + "/in", for: field, in: zone, from: nil, began: { _ in },
+            progress: { bytes in told.withLock { $0 = bytes } })
         #expect(told.withLock { $0 } == 4_500)
         #expect(asset.fileChecksum == Digest.sha256(bytes).hexadecimal)
         #expect(service.resumedUploads == 1 && service.sentFileBytes == 4_500)
@@ -450,7 +453,8 @@ struct UploadPartsTests {
         try Data(bytes).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let field = AssetField(recordName: "r", recordType: "T", fieldName: "f")
-        let asset = try await service.upload(path, for: field, in: ZoneID("z")) { _ in }
+        let asset = try await service.upload(
+            path, for: field, in: ZoneID("z"), from: nil, began: { _ in }, progress: { _ in })
         #expect(asset.fileChecksum == Digest.sha256(bytes).hexadecimal && asset.size == 300_000)
         #expect(service.sentFileBytes == 300_000 && service.resumedUploads == 0)
         await server.stop()

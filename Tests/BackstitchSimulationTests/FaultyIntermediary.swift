@@ -44,10 +44,11 @@ enum FaultyIntermediary: CaseIterable, Sendable {
         let service: any RecordService
 
         func zoneChanges(
-            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?,
+            types: Set<String>?
         ) async throws(ServiceError) -> ZoneChangesPage {
             var page = try await service.zoneChanges(
-                in: zone, since: token, limit: limit, fields: fields)
+                in: zone, since: token, limit: limit, fields: fields, types: types)
             page.deletions = []
             return page
         }
@@ -57,11 +58,12 @@ enum FaultyIntermediary: CaseIterable, Sendable {
         let service: any RecordService
 
         func zoneChanges(
-            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?,
+            types: Set<String>?
         ) async throws(ServiceError) -> ZoneChangesPage {
             do throws(ServiceError) {
                 return try await service.zoneChanges(
-                    in: zone, since: token, limit: limit, fields: fields)
+                    in: zone, since: token, limit: limit, fields: fields, types: types)
             } catch {
                 guard error.code == .zoneNotFound, token != nil else { throw error }
                 throw ServiceError(.tokenExpired)

@@ -1,4 +1,5 @@
 import Backstitch
+import BackstitchCore
 import BackstitchStore
 import BackstitchSimulation
 import BackstitchTesting
@@ -55,11 +56,11 @@ import Testing
         return phone
     }
 
-    private func write(_ fields: [String: ServiceValue]) throws {
+    private func write(_ fields: NamedFields) throws {
         try cloud.write("a", type: "Remark", fields: fields, in: zone)
     }
 
-    private var remote: [String: ServiceValue]? { cloud.record(named: "a", in: zone)?.fields }
+    private var remote: NamedFields? { cloud.record(named: "a", in: zone)?.fields }
 
     private func problems(_ phone: Phone) throws -> [String] {
         try phone.store.read { [cloud] transaction in

@@ -177,11 +177,12 @@ import Waiting
             }
 
             func zoneChanges(
-                in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+                in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?,
+                types: Set<String>?
             ) async throws(ServiceError) -> ZoneChangesPage {
                 pages.withLock { $0 += 1 }
                 return try await service.zoneChanges(
-                    in: zone, since: token, limit: limit, fields: fields)
+                    in: zone, since: token, limit: limit, fields: fields, types: types)
             }
         }
         let pages = Locked(0)

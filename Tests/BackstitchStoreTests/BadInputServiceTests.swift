@@ -15,7 +15,7 @@ import Testing
     init() throws { store = try Store.inMemory(schema: .all) }
 
     private func merge(
-        _ fields: [String: ServiceValue], type: String = "Everything", name: String = "x",
+        _ fields: NamedFields, type: String = "Everything", name: String = "x",
         tag: String = "1"
     ) async throws -> MergeResult {
         let record = ServiceRecord(
@@ -82,8 +82,8 @@ import Testing
         try await store.expectConsistent()
     }
 
-    @Test(arguments: [[:], ["name": .null], ["name": .double(.nan)]] as [[String: ServiceValue]])
-    func `a mandatory field that is missing`(fields: [String: ServiceValue]) async throws {
+    @Test(arguments: [[:], ["name": .null], ["name": .double(.nan)]] as [NamedFields])
+    func `a mandatory field that is missing`(fields: NamedFields) async throws {
         #expect(try await merge(fields, type: "Department") == .applied)
         #expect(try await merge(["name": .string("x")], type: "Department", name: "y") == .applied)
         #expect(try store.read { try $0.fetch(Department.self).map(\.id) } == ["y"])
@@ -110,11 +110,9 @@ import Testing
     }
 
     @Test func `more names than a store can number`() async throws {
-        let fields = Dictionary(
-            uniqueKeysWithValues: (0...Catalog.undeclaredMax).map {
-                ("f\($0)", ServiceValue.int64(1))
-            })
-        #expect(try await merge(fields.merging(["int": .int64(1)]) { $1 }) == .applied)
+        let fields = NamedFields(
+            (0...Catalog.undeclaredMax).map { (key: "f\($0)", value: ServiceValue.int64(1)) })
+        #expect(try await merge(fields.merging(["int": .int64(1)])) == .applied)
         #expect(try store.read { try $0.find(Everything.self, "x") }?.int == 1)
         #expect(try store.info().incompleteRecords == 1)
         try await store.expectConsistent()

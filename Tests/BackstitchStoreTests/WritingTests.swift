@@ -13,7 +13,7 @@ import Testing
 
     init() throws { store = try Store.inMemory(schema: .all) }
 
-    private func record(_ fields: [String: ServiceValue]) -> ServiceRecord {
+    private func record(_ fields: NamedFields) -> ServiceRecord {
         ServiceRecord(
             recordName: "r", recordType: "Novelty", changeTag: "1", modifiedMilliseconds: 1,
             fields: fields)

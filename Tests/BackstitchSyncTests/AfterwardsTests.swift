@@ -42,7 +42,7 @@ import Testing
     }
 
     /// What the service has of a record, without empty lists.
-    private func onService(_ name: String = "r") -> [String: ServiceValue] {
+    private func onService(_ name: String = "r") -> NamedFields {
         let fields = cloud.record(named: name, in: scenarioZone)?.fields ?? [:]
         return fields.filter { _, value in
             if case .list(let elements, of: _) = value { !elements.isEmpty } else { value != .null }

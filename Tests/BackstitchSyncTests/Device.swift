@@ -145,7 +145,7 @@ extension Device {
 
 extension SimulatedCloud {
     /// What another device does to the note `a`.
-    func editNote(_ fields: [String: ServiceValue]) throws {
+    func editNote(_ fields: NamedFields) throws {
         try write("a", type: "Note", fields: fields, in: scenarioZone)
     }
 }

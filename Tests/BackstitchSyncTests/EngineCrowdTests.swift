@@ -343,10 +343,7 @@ private final class Crowd: Sendable {
         let records = Dictionary(
             uniqueKeysWithValues: cloud.records(in: scenarioZone).map {
                 record -> (String, [String: String]) in
-                let texts = record.fields.compactMapValues { value -> String? in
-                    if case .string(let text) = value { text } else { nil }
-                }
-                return (record.recordName, texts)
+                (record.recordName, record.fields.texts)
             })
         let fresh = try Device(cloud, "fresh", schema: StoreSchema(Sheet.self))
         try await fresh.sync()

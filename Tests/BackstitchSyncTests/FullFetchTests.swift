@@ -22,10 +22,11 @@ import Threading
         let stale = Locked<LookupResult?>(nil)
 
         func zoneChanges(
-            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?,
+            types: Set<String>?
         ) async throws(ServiceError) -> ZoneChangesPage {
             var page = try await service.zoneChanges(
-                in: zone, since: token, limit: limit, fields: fields)
+                in: zone, since: token, limit: limit, fields: fields, types: types)
             page.records.removeAll { hidden.contains($0.recordName) }
             page.deletions.removeAll { hidden.contains($0.recordName) }
             return page

@@ -19,11 +19,11 @@ final class LateService: ForwardingService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         await wait()
         let page = try await service.zoneChanges(
-            in: zone, since: token, limit: limit, fields: fields)
+            in: zone, since: token, limit: limit, fields: fields, types: types)
         await wait()
         return page
     }

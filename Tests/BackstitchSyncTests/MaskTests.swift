@@ -36,7 +36,7 @@ import Testing
         try Device(cloud, name, schema: schema) { $0.conflictPolicy = policy }
     }
 
-    private func theirs(_ fields: [String: ServiceValue]) throws {
+    private func theirs(_ fields: NamedFields) throws {
         try cloud.write("a", type: "Parcel", fields: fields, in: scenarioZone)
     }
 

@@ -31,7 +31,7 @@ import Testing
                 "t\(number)", type: "Type\(number)", fields: ["x": .int64(1)], in: scenarioZone)
         }
         for start in stride(from: 0, to: fields, by: 100) {
-            var record: [String: ServiceValue] = ["title": .string("one")]
+            var record: NamedFields = ["title": .string("one")]
             for number in start..<min(fields, start + 100) { record["f\(number)"] = .int64(1) }
             try cloud.write("n\(start)", type: "Note", fields: record, in: scenarioZone)
         }
@@ -114,8 +114,8 @@ import Testing
 
     @Test func `a record with many new names changes the catalog once`() async throws {
         let phone = try Device(cloud)
-        let fields = Dictionary(
-            uniqueKeysWithValues: (0..<2_000).map { ("f\($0)", ServiceValue.int64(1)) })
+        let fields = NamedFields(
+            (0..<2_000).map { (key: "f\($0)", value: ServiceValue.int64(1)) })
         let changes = try await phone.store.withLogWriter { context in
             _ = try RecordMerger(context, policy: .serverWins).merge(
                 ServiceRecord(

@@ -6,6 +6,7 @@ import BackstitchTesting
 import Foundation
 import TestBudget
 import Testing
+import Threading
 
 /// Engines that exchange a part of their store.
 @Suite(.budgeted) struct SelectionTests {
@@ -41,6 +42,40 @@ import Testing
         #expect(counts.pendingRecords == 0)
         #expect(counts.heldBackRecords == 1)
         try await phone.expectSettled()
+    }
+
+    @Test func `a closed selection asks for its types only, and wider ones bring the others`()
+        async throws
+    {
+        let phone = try phone(.only(Note.self))
+        let asked = Locked<[Set<String>?]>([])
+        phone.service.beforeRequest = { info throws(ServiceError) in
+            if info.kind == .zoneChanges { asked.withLock { $0.append(info.types) } }
+        }
+        try await phone.note("a", "note")
+        try await phone.sync()
+        try cloud.write("r", type: "Robot", fields: ["model": .string("x")], in: scenarioZone)
+        try cloud.write("n", type: "Note", fields: ["title": .string("n")], in: scenarioZone)
+        try await phone.sync()
+        #expect(asked.withLock { !$0.isEmpty && $0.allSatisfy { $0 == ["Note"] } })
+        #expect(try phone.all(Note.self).map(\.id.description).sorted() == ["a", "n"])
+        #expect(try !phone.store.info().entities.contains { $0.name == "Robot" })
+        // The feed's end of a record of any type is no matter of the selection.
+        try cloud.remove("n", in: scenarioZone)
+        try await phone.sync()
+        #expect(try phone.all(Note.self).map(\.id.description) == ["a"])
+        let open = await phone.restarted { $0.selection = SyncConfiguration.Selection(Note.self) }
+        open.service.beforeRequest = nil
+        try await open.sync()
+        #expect(try open.store.info().entities.contains { $0.name == "Robot" })
+        // What is not asked for any more is not taken for deleted when all is fetched again.
+        let closed = await open.restarted { $0.selection = .only(Note.self) }
+        closed.service.failNext(.zoneChanges, with: .tokenExpired)
+        try cloud.write("s", type: "Note", fields: ["title": .string("s")], in: scenarioZone)
+        try await closed.sync()
+        #expect(
+            try closed.store.info().entities.first { $0.name == "Robot" }?.records == 1)
+        #expect(try closed.all(Note.self).map(\.id.description).sorted() == ["a", "s"])
     }
 
     @Test func `a wider selection brings both sides what they lack`() async throws {

@@ -34,7 +34,8 @@ import Threading
         }
 
         func zoneChanges(
-            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+            in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?,
+            types: Set<String>?
         ) async throws(ServiceError) -> ZoneChangesPage {
             ZoneChangesPage(
                 records: [], deletions: [], token: try self.token(), moreComing: true)

@@ -62,15 +62,15 @@ private struct BrokenService: ForwardingService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         let fields = flaw == .ignoresWishes ? nil : fields
         do throws(ServiceError) {
             return try await service.zoneChanges(
-                in: own(zone), since: token, limit: limit, fields: fields)
+                in: own(zone), since: token, limit: limit, fields: fields, types: types)
         } catch  where error.code == .tokenExpired && flaw == .takesAnyToken {
             return try await service.zoneChanges(
-                in: own(zone), since: nil, limit: limit, fields: fields)
+                in: own(zone), since: nil, limit: limit, fields: fields, types: types)
         }
     }
 
@@ -104,15 +104,19 @@ private struct BrokenService: ForwardingService {
 
 extension RecordModification {
     fileprivate func mappingFields(
-        _ change: (ServiceValue) -> ServiceValue?
+        _ value: (ServiceValue) -> ServiceValue?
     ) -> RecordModification {
-        switch self {
+        func change(_ fields: NamedFields) -> NamedFields {
+            NamedFields(
+                fields.compactMap { name, old in value(old).map { (key: name, value: $0) } })
+        }
+        return switch self {
         case .create(let name, let type, let fields):
-            .create(recordName: name, recordType: type, fields: fields.compactMapValues(change))
+            .create(recordName: name, recordType: type, fields: change(fields))
         case .update(let name, let type, let tag, let fields):
             .update(
                 recordName: name, recordType: type, changeTag: tag,
-                fields: fields.compactMapValues(change))
+                fields: change(fields))
         case .delete: self
         }
     }

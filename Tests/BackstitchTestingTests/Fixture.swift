@@ -48,7 +48,7 @@ struct Fixture {
         cloud.record(named: name, in: zone)?.changeTag ?? ""
     }
 
-    func update(_ name: String, _ fields: [String: ServiceValue]) -> RecordModification {
+    func update(_ name: String, _ fields: NamedFields) -> RecordModification {
         .update(recordName: name, recordType: "Note", changeTag: tag(name), fields: fields)
     }
 
@@ -57,7 +57,7 @@ struct Fixture {
     }
 
     static func creation(
-        _ name: String, _ fields: [String: ServiceValue] = ["title": .string("one")]
+        _ name: String, _ fields: NamedFields = ["title": .string("one")]
     ) -> RecordModification {
         .create(recordName: name, recordType: "Note", fields: fields)
     }

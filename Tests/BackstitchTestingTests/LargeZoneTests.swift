@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    private static func fields(_ index: Int) -> [String: ServiceValue] {
+    private static func fields(_ index: Int) -> NamedFields {
         [
             "title": .string("Title \(index)"), "body": .string("Some text"),
             "count": .int64(Int64(index)), "done": .int64(0), "weight": .double(1.5),

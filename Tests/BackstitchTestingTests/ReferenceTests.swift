@@ -140,7 +140,7 @@ import Testing
                 let target = names[Int(random.next() % 8)]
                 let reference = ServiceReference(
                     recordName: target, action: actions[Int(random.next() % 3)])
-                let fields: [String: ServiceValue] = [
+                let fields: NamedFields = [
                     "parent": random.next() % 3 == 0 ? .null : .reference(reference)
                 ]
                 switch (fixture.tag(name).isEmpty, random.next() % 3) {

@@ -1,11 +1,11 @@
 /// One operation of a modify request.
 public enum RecordModification: Hashable, Sendable {
     /// Creates the record; fails with `alreadyExists` if there is one of that name.
-    case create(recordName: String, recordType: String, fields: [String: ServiceValue])
+    case create(recordName: String, recordType: String, fields: NamedFields)
     /// Sets the given fields and leaves the others; fails with `conflict` unless the tag is the
     /// record's, and with `unknownItem` if there is no record.
     case update(
-        recordName: String, recordType: String, changeTag: String, fields: [String: ServiceValue])
+        recordName: String, recordType: String, changeTag: String, fields: NamedFields)
     /// Deletes the record; fails with `conflict` unless the tag is the record's, and with
     /// `unknownItem` if there is no record.
     case delete(recordName: String, changeTag: String)

@@ -23,6 +23,14 @@ package enum ServiceMapping {
         }
     }
 
+    /// Writes a stored value in the form that the service has for it, under a name.
+    package static func write(
+        _ value: RecordValue, of attribute: AttributeSchema?, named name: String,
+        to writer: inout NamedFieldsWriter
+    ) {
+        writer.write(serviceValue(value, of: attribute), named: name)
+    }
+
     /// The reference action that a delete rule asks for.
     package static func action(_ rule: AttributeSchema.DeleteRule?) -> ServiceReference.Action {
         switch rule {
@@ -82,6 +90,22 @@ package enum ServiceMapping {
             try writer.write(stored, of: field)
             return stored == .null ? nil : fits
         }
+        return true
+    }
+
+    /// Writes a packed field as ``write(_:as:to:)`` does; values of a form that rows have too are copied.
+    package static func write(
+        _ entry: NamedFieldEntry, as column: ServiceColumn, to writer: inout _FieldWriter
+    ) throws(FieldError) -> Bool? {
+        let isCopied =
+            switch (entry.tag, column.type) {
+            case (.string, .string), (.string, nil), (.int64, .int64), (.int64, nil),
+                (.date, .date), (.date, nil), (.bytes, .data), (.bytes, nil):
+                column.allowedValues == nil
+            default: false
+            }
+        guard isCopied else { return try write(entry.decoded, as: column, to: &writer) }
+        try unsafe writer.write(raw: entry.value, of: column.field)
         return true
     }
 

@@ -1,14 +1,14 @@
 /// A query to a service.
-public struct ServiceQuery: Hashable, Sendable {
+package struct ServiceQuery: Hashable, Sendable {
     /// The type of the records.
-    public var recordType: String
+    package var recordType: String
     /// The conditions, all of which a record has to meet.
-    public var filters: [ServiceFilter]
+    package var filters: [ServiceFilter]
     /// The order of the records; the first key counts most.
-    public var sorts: [ServiceSort]
+    package var sorts: [ServiceSort]
 
     /// All records of a type, unless filters say otherwise.
-    public init(
+    package init(
         recordType: String, filters: [ServiceFilter] = [], sorts: [ServiceSort] = []
     ) {
         self.recordType = recordType
@@ -18,7 +18,7 @@ public struct ServiceQuery: Hashable, Sendable {
 }
 
 /// A field of a record, or one that the service keeps about it.
-public enum ServiceFieldName: Hashable, Sendable {
+package enum ServiceFieldName: Hashable, Sendable {
     /// A field, by its name.
     case field(String)
     /// What the service keeps about the record.
@@ -26,7 +26,7 @@ public enum ServiceFieldName: Hashable, Sendable {
 }
 
 /// Data that the service keeps about a record.
-public enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
+package enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
     /// The name.
     case recordName
     /// The share that it belongs to.
@@ -44,9 +44,9 @@ public enum ServiceSystemField: String, Hashable, Sendable, CaseIterable {
 }
 
 /// A condition on one field.
-public struct ServiceFilter: Hashable, Sendable {
+package struct ServiceFilter: Hashable, Sendable {
     /// How the field is compared with the value.
-    public enum Comparator: String, Hashable, Sendable, CaseIterable {
+    package enum Comparator: String, Hashable, Sendable, CaseIterable {
         /// The field is equal to the value.
         case equals = "EQUALS"
         /// The field is not equal to the value.
@@ -92,16 +92,16 @@ public struct ServiceFilter: Hashable, Sendable {
     }
 
     /// The field.
-    public var name: ServiceFieldName
+    package var name: ServiceFieldName
     /// How it is compared.
-    public var comparator: Comparator
+    package var comparator: Comparator
     /// Nil compares with null.
-    public var value: ServiceValue?
+    package var value: ServiceValue?
     /// Metres, for `near`.
-    public var distance: Double?
+    package var distance: Double?
 
     /// A condition by its parts.
-    public init(
+    package init(
         _ name: ServiceFieldName, _ comparator: Comparator, _ value: ServiceValue?,
         distance: Double? = nil
     ) {
@@ -113,52 +113,21 @@ public struct ServiceFilter: Hashable, Sendable {
 }
 
 /// One key of an order.
-public struct ServiceSort: Hashable, Sendable {
+package struct ServiceSort: Hashable, Sendable {
     /// The field.
-    public var name: ServiceFieldName
+    package var name: ServiceFieldName
     /// Whether the least comes first.
-    public var isAscending: Bool
+    package var isAscending: Bool
     /// Sorts by the distance from a place.
-    public var relativeLocation: ServiceLocation?
+    package var relativeLocation: ServiceLocation?
 
     /// A key by its parts.
-    public init(
+    package init(
         _ name: ServiceFieldName, isAscending: Bool = true,
         relativeLocation: ServiceLocation? = nil
     ) {
         self.name = name
         self.isAscending = isAscending
         self.relativeLocation = relativeLocation
-    }
-}
-
-/// One page of the records that a query matches.
-public struct ServiceQueryPage: Hashable, Sendable {
-    /// The records, in the order of the query.
-    public var records: [ServiceRecord]
-    /// Where the next page starts, as an opaque text; nil after the last page.
-    public var cursor: String?
-
-    /// A page by its parts.
-    public init(records: [ServiceRecord], cursor: String?) {
-        self.records = records
-        self.cursor = cursor
-    }
-}
-
-/// The field of a record that a file is uploaded for.
-public struct AssetField: Hashable, Sendable {
-    /// The name of the record; it need not exist yet.
-    public var recordName: String
-    /// The type of the record.
-    public var recordType: String
-    /// The name of the field.
-    public var fieldName: String
-
-    /// A field by the names of its record.
-    public init(recordName: String, recordType: String, fieldName: String) {
-        self.recordName = recordName
-        self.recordType = recordType
-        self.fieldName = fieldName
     }
 }

@@ -9,14 +9,14 @@ public struct ServiceRecord: Hashable, Sendable {
     /// When the service last changed the record, in its own clock, milliseconds since 1970.
     public var modifiedMilliseconds: Int64
     /// The fields that have a value. A field that is absent has none, unless it was not requested.
-    public var fields: [String: ServiceValue]
+    public var fields: NamedFields
     /// The names that the request asked for; nil if it asked for all.
     public var requestedFields: Set<String>?
 
     /// A record by its parts.
     public init(
         recordName: String, recordType: String, changeTag: String, modifiedMilliseconds: Int64,
-        fields: [String: ServiceValue], requestedFields: Set<String>? = nil
+        fields: NamedFields, requestedFields: Set<String>? = nil
     ) {
         self.recordName = recordName
         self.recordType = recordType

@@ -27,7 +27,7 @@ package struct PushItem: Equatable, Sendable {
     /// The modification without the deferred fields.
     package var sent: RecordModification {
         guard !deferredFields.isEmpty else { return modification }
-        func sent(_ fields: [String: ServiceValue]) -> [String: ServiceValue] {
+        func sent(_ fields: NamedFields) -> NamedFields {
             fields.filter { !deferredFields.contains($0.key) }
         }
         return switch modification {
@@ -61,8 +61,19 @@ extension RecordModification {
         }
     }
 
-    private static func byteCount(_ fields: [String: ServiceValue]) -> Int {
-        fields.reduce(0) { $0 + 12 + $1.key.utf8.count + $1.value.byteCount }
+    private static func byteCount(_ fields: NamedFields) -> Int {
+        fields.withReader { reader in
+            var bytes = 0
+            reader.visit { bytes += unsafe 12 + $0.name.count + $0.byteCountInRequest }
+            return bytes
+        }
+    }
+}
+
+extension NamedFieldEntry {
+    /// The bytes that the value takes in a request, roughly. Texts are not decoded.
+    fileprivate var byteCountInRequest: Int {
+        tag == .string ? unsafe payload.count : decoded.byteCount
     }
 }
 

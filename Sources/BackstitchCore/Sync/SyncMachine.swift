@@ -2,7 +2,7 @@
 ///
 /// An event goes in and the next action comes out; there is no clock, network or store in here.
 ///
-/// Invariants: one request is under way at a time, so no record is in flight twice. An item leaves
+/// Invariants: one of its requests is under way at a time, so no record is in flight twice. An item leaves
 /// the queue by a decision only: acknowledged, merged or parked; whatever fails in another way stays
 /// in the store's outbox. Every loop has a bound, so a round always ends.
 package struct SyncMachine: Equatable, Sendable {

@@ -116,6 +116,8 @@ final class DeviceConnection: RecordService {
 
     var scope: DatabaseScope { service.scope }
 
+    var capabilities: Set<ServiceCapability> { service.capabilities }
+
     var limits: ServiceLimits {
         get async { await service.limits }
     }
@@ -167,14 +169,15 @@ final class DeviceConnection: RecordService {
     }
 
     func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
         try check()
         ledger.begin(path, field, zone, now: milliseconds())
         await state.withLock(\.duringTransfer)?()
         try check()
-        let file = try await service.upload(path, for: field, in: zone, progress: progress)
+        let file = try await service.upload(
+            path, for: field, in: zone, from: address, began: began, progress: progress)
         await state.withLock(\.duringTransfer)?()
         try check()
         ledger.end(path, field, zone, now: milliseconds())
@@ -215,13 +218,13 @@ final class DeviceConnection: RecordService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         try await send { () async throws(ServiceError) in
             // A request for no fields asks whether the token counts, and reads nothing.
             if fields?.isEmpty != true { note(token) }
             return try await service.zoneChanges(
-                in: zone, since: token, limit: limit, fields: fields)
+                in: zone, since: token, limit: limit, fields: fields, types: types)
         }
     }
 

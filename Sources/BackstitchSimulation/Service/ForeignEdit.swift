@@ -5,7 +5,7 @@ import Foundation
 /// What another client does on the service, with another version of the application.
 struct ForeignEdit: Sendable {
     enum Change: Sendable {
-        case write(type: String, fields: [String: ServiceValue])
+        case write(type: String, fields: NamedFields)
         case remove
     }
 
@@ -18,14 +18,14 @@ struct ForeignEdit: Sendable {
         switch modification {
         case .create(_, let type, let fields), .update(_, let type, _, let fields):
             let isRemoved = generator.chance(0.15)
-            let kept = fields.filter { entry in
+            let kept: NamedFields = fields.filter { entry in
                 switch entry.value {
                 // Another client has uploaded no file.
                 case .reference, .asset, .list(_, of: .asset): false
                 default: true
                 }
             }
-            var written: [String: ServiceValue] = ["mood": .string(generator.text())]
+            var written: NamedFields = ["mood": .string(generator.text())]
             // Now and then it writes what the device writes, all of it or a part.
             if generator.chance(0.4) { written = kept }
             change = isRemoved ? .remove : .write(type: type, fields: written)
@@ -55,7 +55,7 @@ struct ForeignEdit: Sendable {
             change = .remove
             return
         }
-        var fields: [String: ServiceValue] = [:]
+        var fields: NamedFields = [:]
         if generator.chance(0.3) { fields["mood"] = .string(generator.text()) }
         if generator.chance(0.1) { fields["mood"] = .null }
         switch kind {
@@ -92,13 +92,13 @@ struct ForeignEdit: Sendable {
             fields["text"] = .string(generator.text())
             change = .write(type: "SimulatedCaption", fields: fields)
         case .note:
-            fields.merge(Self.note(&generator)) { $1 }
+            fields = fields.merging(Self.note(&generator))
             change = .write(type: "SimulatedNote", fields: fields)
         }
     }
 
-    private static func note(_ generator: inout SeededGenerator) -> [String: ServiceValue] {
-        var fields: [String: ServiceValue] = [
+    private static func note(_ generator: inout SeededGenerator) -> NamedFields {
+        var fields: NamedFields = [
             "title": .string(generator.text()), "isDone": .int64(generator.chance(0.5) ? 1 : 0),
             "rank": .int64(Int64(generator.below(100))), "large": .int64(generator.number()),
             "ratio": .double(generator.fraction()), "price": .double(generator.fraction() * 100),

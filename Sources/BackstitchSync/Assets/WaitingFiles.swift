@@ -27,7 +27,7 @@ struct WaitingFiles {
         case .create(let fields), .update(let fields): values = fields
         case .nothing, .delete: return true
         }
-        var files: [String: ServiceValue] = [:]
+        var files: NamedFields = [:]
         var isReady = true
         let later = afterwards(values, change, catalog)
         for (field, value) in values {
@@ -104,16 +104,16 @@ struct WaitingFiles {
 
 extension RecordModification {
     /// The modification with other values of some fields.
-    fileprivate func setting(_ files: [String: ServiceValue]) -> RecordModification {
+    fileprivate func setting(_ files: NamedFields) -> RecordModification {
         switch self {
         case .create(let name, let type, let fields):
             .create(
                 recordName: name, recordType: type,
-                fields: fields.merging(files) { $1 })
+                fields: fields.merging(files))
         case .update(let name, let type, let tag, let fields):
             .update(
                 recordName: name, recordType: type, changeTag: tag,
-                fields: fields.merging(files) { $1 })
+                fields: fields.merging(files))
         case .delete: self
         }
     }

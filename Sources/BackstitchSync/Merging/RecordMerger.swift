@@ -56,7 +56,7 @@ package struct RecordMerger {
             for other in catalog.tables where other.number != table.number {
                 if try reader.row(other.number, key) != nil {
                     // What can fail comes first, so that the other record does not end in vain.
-                    _ = try serviceFields.number(record.fields.keys, of: table)
+                    _ = try serviceFields.number(record.fields, of: table)
                     _ = try mergeAbsent(other, key)
                 }
             }

@@ -16,19 +16,29 @@ struct ServiceFields {
             name.isEmpty || name.utf8.count > Catalog.nameBytesMax
         }
         if isImpossible(record.recordType) { return Self.impossibleName }
-        for (name, value) in record.fields {
-            if isImpossible(name) { return Self.impossibleName }
-            guard value.mayBeRefused else { continue }
-            do {
-                let stored = ServiceMapping.storedValue(value, of: AttributeType?.none).value
-                log.fields.writer.reset()
-                try log.fields.writer.write(stored, of: FieldID(1))
-            } catch {
-                return "Its field \(name) can't be stored: \(error)."
-            }
+        return record.fields.withReader { reader in
+            var reason: String?
+            reader.visit { entry in if reason == nil { reason = rejection(of: entry) } }
+            return reason
         }
-        return nil
     }
+
+    private func rejection(of entry: NamedFieldEntry) -> String? {
+        let nameBytes = unsafe entry.name.count
+        if nameBytes == 0 || nameBytes > Catalog.nameBytesMax { return Self.impossibleName }
+        guard entry.mayBeRefused else { return nil }
+        do {
+            let stored = ServiceMapping.storedValue(entry.decoded, of: AttributeType?.none).value
+            log.fields.writer.reset()
+            try log.fields.writer.write(stored, of: FieldID(1))
+            return nil
+        } catch {
+            return "Its field \(entry.nameText) can't be stored: \(error)."
+        }
+    }
+
+    /// The most fields of a record whose names are compared one by one.
+    private static let comparedMax = 32
 
     private static let impossibleName =
         "The name of its type or of a field is empty or has more than "
@@ -40,7 +50,7 @@ struct ServiceFields {
     func packBody(_ record: ServiceRecord, of table: EntityTable) throws -> Bool {
         var (isUnreadable, isWhole) = try pack(record, of: table)
         if !isWhole {
-            let table = try number(record.fields.keys, of: table)
+            let table = try number(record.fields, of: table)
             (isUnreadable, _) = try pack(record, of: table)
         }
         log.fields.pack()
@@ -54,31 +64,37 @@ struct ServiceFields {
         _ record: ServiceRecord, of table: EntityTable
     ) throws -> (isUnreadable: Bool, isWhole: Bool) {
         log.fields.writer.reset()
-        var isUnreadable = false
-        var found = 0
-        for column in table.columns {
-            guard let value = record.fields[column.name] else {
-                if column.isMandatory { isUnreadable = true }
-                continue
+        return try record.fields.withReader { reader in
+            let isMany = record.fields.count > Self.comparedMax
+            var many: [String: NamedFieldEntry] = [:]
+            if isMany { reader.visit { many[$0.nameText] = $0 } }
+            var isUnreadable = false
+            var found = 0
+            for column in table.columns {
+                guard let entry = isMany ? many[column.name] : reader.entry(named: column.name)
+                else {
+                    if column.isMandatory { isUnreadable = true }
+                    continue
+                }
+                found += 1
+                if column.isUnread { continue }
+                if entry.tag == .null {
+                    if column.isMandatory { isUnreadable = true }
+                    continue
+                }
+                let fits = try ServiceMapping.write(
+                    entry, as: column, to: &log.fields.writer)
+                if !(fits ?? !column.isMandatory) { isUnreadable = true }
             }
-            found += 1
-            if column.isUnread { continue }
-            if case .null = value {
-                if column.isMandatory { isUnreadable = true }
-                continue
-            }
-            let fits = try ServiceMapping.write(
-                value, as: column, to: &log.fields.writer)
-            if !(fits ?? !column.isMandatory) { isUnreadable = true }
+            return (isUnreadable, found == record.fields.count)
         }
-        return (isUnreadable, found == record.fields.count)
     }
 
     /// The fields of a record of the service by their numbers.
     func fields(
         of record: ServiceRecord, _ table: EntityTable
     ) throws -> (Fields, EntityTable) {
-        let table = try number(record.fields.keys, of: table)
+        let table = try number(record.fields, of: table)
         var fields = Fields()
         for (name, value) in record.fields where value != .null {
             guard let attribute = table.attribute(named: name),
@@ -96,23 +112,20 @@ struct ServiceFields {
 
     /// Numbers the names that are new, in a fixed order, as far as there are numbers for them.
     func number(
-        _ names: Dictionary<String, ServiceValue>.Keys, of table: EntityTable
+        _ fields: NamedFields, of table: EntityTable
     ) throws -> EntityTable {
         try log.catalogChanges.numberFields(
-            named: names.filter { table.attribute(named: $0) == nil }.sorted(), of: table)
+            named: fields.keys.filter { table.attribute(named: $0) == nil }.sorted(), of: table)
     }
 }
 
-extension ServiceValue {
+extension NamedFieldEntry {
     /// Whether storing the value may fail; most can't, and need no trial.
     fileprivate var mayBeRefused: Bool {
-        switch self {
-        case .string(let text): text.utf8.count > _FieldWriter.fieldBytesMax
-        case .bytes(let bytes): bytes.count > _FieldWriter.fieldBytesMax
+        switch tag {
+        case .string, .bytes, .reference: unsafe payload.count > _FieldWriter.fieldBytesMax
         case .list, .asset, .unknown: true
-        case .reference(let reference):
-            reference.recordName.utf8.count > _FieldWriter.fieldBytesMax
-        case .null, .int64, .double, .timestamp, .location: false
+        default: false
         }
     }
 }

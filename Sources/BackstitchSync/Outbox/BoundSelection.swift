@@ -4,16 +4,21 @@ import BackstitchStore
 
 /// A selection by the numbers of a store.
 package struct BoundSelection: Sendable {
-    /// The entities that are not exchanged. One that no schema declares is: it is of a newer version.
+    /// The names of the only entities that are pulled; nil if those of a newer version are too.
+    private let wantedTypes: Set<String>?
+    /// The entities that are not exchanged. One that no schema declares is, if it may be of a newer version.
     var excluded: Set<EntityNumber> = []
     var filters: [EntityNumber: QueryFilter] = [:]
 
     /// A selection of everything.
-    package init() {}
+    package init() { self.init(wantedTypes: nil) }
+
+    init(wantedTypes: Set<String>?) { self.wantedTypes = wantedTypes }
 
     /// Whether records of a type are taken over.
     package func pulls(_ table: EntityTable?) -> Bool {
-        table.map { !excluded.contains($0.number) } ?? true
+        guard let table else { return wantedTypes == nil }
+        return !excluded.contains(table.number) && wantedTypes?.contains(table.name) != false
     }
 }
 

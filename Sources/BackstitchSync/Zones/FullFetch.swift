@@ -20,14 +20,16 @@ package struct FullFetch {
     }
 
     /// Records that the service had and that the fetch did not list, in the order of their keys. They may
-    /// be there all the same: a replica that lags behind may have listed the others.
+    /// be there all the same: a replica that lags behind may have listed the others. Records of types that
+    /// the service was not asked for are left out.
     ///
     /// - Complexity: O(*n*) in the rows of the store.
     package static func unseen(
-        _ reader: TableReader, limit: Int
+        _ reader: TableReader, wantedTypes: Set<String>? = nil, limit: Int
     ) throws -> [(key: RecordKey, entityName: String)] {
         var unseen: [(key: RecordKey, entityName: String)] = []
-        for table in reader.catalog.tables where unseen.count < limit {
+        for table in reader.catalog.tables
+        where unseen.count < limit && wantedTypes?.contains(table.name) != false {
             try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard row.hasChangeTag, let key = unsafe RecordKey(reading: bytes) else {
                     return true

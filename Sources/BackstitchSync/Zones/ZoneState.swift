@@ -31,6 +31,8 @@ package struct ZoneState: Hashable, Sendable, Codable {
     package var isCompleting: Bool?
     /// The entities that were exchanged so far, in order; nil is all of them.
     package var exchangedEntities: [String]?
+    /// Whether types that no schema declares were left out.
+    package var isClosed: Bool?
     /// Whether the outbox's floor may have gone past operations that a selection held back.
     package var holdsBack: Bool?
     /// Why nothing is exchanged.

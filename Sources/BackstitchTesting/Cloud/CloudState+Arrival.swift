@@ -70,7 +70,7 @@ extension CloudState {
             expireDatabaseTokens(of: user)
         }
         guard let zone = request.zone, databases[user]?.zones[zone] != nil else { return }
-        if case .zoneChanges(_, .some, _, _) = request, faults.take(.tokenExpiry) {
+        if case .zoneChanges(_, .some, _, _, _) = request, faults.take(.tokenExpiry) {
             expireTokens(of: zone, user: user)
         }
         let ends: [(FaultKind, ServiceError.Code)] = [

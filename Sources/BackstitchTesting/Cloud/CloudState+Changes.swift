@@ -3,8 +3,8 @@ import BackstitchCore
 extension CloudState {
     /// One page of a zone's feed.
     mutating func zoneChanges(
-        _ zone: ZoneID, _ text: String?, _ limit: Int, _ fields: Set<String>?, _ user: String,
-        faults: inout RequestFaults
+        _ zone: ZoneID, _ text: String?, _ limit: Int, _ fields: Set<String>?,
+        _ types: Set<String>?, _ user: String, faults: inout RequestFaults
     ) -> Result<ServiceReply, ServiceError> {
         guard let state = databases[user]?.zones[zone] else {
             return .failure(absence(of: zone, user))
@@ -26,6 +26,7 @@ extension CloudState {
         let count = faults.pageSize(min(limit, limits.recordsPerPage))
         if faults.takeStaleRead() {
             page.records = state.staleRecords(after: token.sequence, count: count, fields: fields)
+            page.leaveOutTypes(but: types)
             return .success(.zoneChanges(page))
         }
         if let next = faults.takeEmptyPage(after: page.token) {
@@ -37,6 +38,7 @@ extension CloudState {
             deletionsCarryType: options.deletionsCarryType)
         token.sequence = stretch.sequence
         page.records = stretch.records
+        page.leaveOutTypes(but: types)
         page.deletions = stretch.deletions
         page.token = token.text
         page.moreComing = stretch.moreComing
@@ -93,4 +95,12 @@ extension CloudState {
 
     static let tokenExpired = ServiceError(
         .tokenExpired, "Unknown sync continuation type")
+}
+
+extension ZoneChangesPage {
+    /// Leaves out the records of types that were not asked for; nil asks for all.
+    fileprivate mutating func leaveOutTypes(but types: Set<String>?) {
+        guard let types else { return }
+        records.removeAll { !types.contains($0.recordType) }
+    }
 }

@@ -22,8 +22,8 @@ extension CloudState {
             return lookUp(names, zone, user, faults: &faults)
         case .databaseChanges(let token):
             return databaseChanges(token, user, faults: &faults)
-        case .zoneChanges(let zone, let token, let limit, let fields):
-            return zoneChanges(zone, token, limit, fields, user, faults: &faults)
+        case .zoneChanges(let zone, let token, let limit, let fields, let types):
+            return zoneChanges(zone, token, limit, fields, types, user, faults: &faults)
         case .createZone(let zone): return createZone(zone, user, caller.device)
         case .deleteZone(let zone):
             guard end(zone, of: user, error: .zoneNotFound) else {

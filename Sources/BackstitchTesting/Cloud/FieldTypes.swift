@@ -30,7 +30,7 @@ struct FieldTypes: Sendable {
 }
 
 extension RecordModification {
-    fileprivate var typedFields: (recordType: String, fields: [String: ServiceValue])? {
+    fileprivate var typedFields: (recordType: String, fields: NamedFields)? {
         switch self {
         case .create(_, let recordType, let fields), .update(_, let recordType, _, let fields):
             (recordType, fields)

@@ -35,7 +35,7 @@ extension ZoneState {
     }
 
     private func planCreate(
-        _ name: String, _ recordType: String, _ fields: [String: ServiceValue], slot: Int,
+        _ name: String, _ recordType: String, _ fields: NamedFields, slot: Int,
         rules: RecordRules
     ) throws(ServiceError) -> PlannedWrite {
         if let existing = slots[slot].record {
@@ -63,7 +63,7 @@ extension ZoneState {
     }
 
     private func planUpdate(
-        _ recordType: String, _ changeTag: String, _ fields: [String: ServiceValue], slot: Int,
+        _ recordType: String, _ changeTag: String, _ fields: NamedFields, slot: Int,
         rules: RecordRules
     ) throws(ServiceError) -> PlannedWrite {
         guard var record = slots[slot].record else {

@@ -65,7 +65,7 @@ extension SimulatedCloud {
     /// - Throws: What a request with these fields would fail with, a change tag apart.
     @discardableResult
     public func write(
-        _ recordName: String, type recordType: String, fields: [String: ServiceValue],
+        _ recordName: String, type recordType: String, fields: NamedFields,
         in zone: ZoneID, user: String = "user"
     ) throws(ServiceError) -> ServiceRecord {
         try edit(recordName, in: zone, user: user) { old in

@@ -192,7 +192,7 @@ extension ServiceValue {
 
 extension RecordModification {
     /// The fields that are set to files.
-    fileprivate var files: [String: ServiceValue] {
+    fileprivate var files: NamedFields {
         switch self {
         case .create(_, _, let fields), .update(_, _, _, let fields):
             fields.values.contains(where: \.isFile) ? fields.filter { $0.value.isFile } : [:]
@@ -201,14 +201,14 @@ extension RecordModification {
     }
 
     /// The modification with other values of some fields.
-    fileprivate func setting(_ files: [String: ServiceValue]) -> RecordModification {
+    fileprivate func setting(_ files: NamedFields) -> RecordModification {
         switch self {
         case .create(let name, let type, let fields):
-            .create(recordName: name, recordType: type, fields: fields.merging(files) { $1 })
+            .create(recordName: name, recordType: type, fields: fields.merging(files))
         case .update(let name, let type, let tag, let fields):
             .update(
                 recordName: name, recordType: type, changeTag: tag,
-                fields: fields.merging(files) { $1 })
+                fields: fields.merging(files))
         case .delete: self
         }
     }
@@ -224,7 +224,7 @@ extension CloudState {
         operations.enumerated().map { index, operation in
             let sent = operation.files
             guard !sent.isEmpty else { return operation }
-            var stored: [String: ServiceValue] = [:]
+            var stored: NamedFields = [:]
             for (name, value) in sent {
                 let place = SimulatedFiles.Place(
                     user: user, zone: zone, recordName: operation.recordName, fieldName: name)

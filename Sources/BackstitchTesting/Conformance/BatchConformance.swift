@@ -106,7 +106,7 @@ struct BatchConformance {
     }
 
     func desiredFields() async throws(ServiceError) {
-        let fields: [String: ServiceValue] = ["x": .int64(1), "y": .string("y"), "Z": .list([])]
+        let fields: NamedFields = ["x": .int64(1), "y": .string("y"), "Z": .list([])]
         _ = try await probe.create("a", fields)
         _ = try await probe.create("gone")
         _ = try await probe.delete("gone")

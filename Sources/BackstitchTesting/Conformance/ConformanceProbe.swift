@@ -67,7 +67,7 @@ final class ConformanceProbe {
 
     /// Creates a record and answers its tag.
     func create(
-        _ name: String, _ fields: [String: ServiceValue] = [:]
+        _ name: String, _ fields: NamedFields = [:]
     ) async throws(ServiceError) -> String {
         let result = try await modify(.create(recordName: name, recordType: "T", fields: fields))
         return try tag(of: result)

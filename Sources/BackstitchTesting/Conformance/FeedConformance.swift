@@ -120,6 +120,37 @@ struct FeedConformance {
             try await probe.record("a") == page.records.first, "lookup and feed tell the same")
     }
 
+    func desiredTypes() async throws(ServiceError) {
+        let (service, zone) = (probe.service, probe.zone)
+        for (name, type) in [("a", "T"), ("b", "Other"), ("gone", "Other"), ("c", "T")] {
+            _ = try probe.tag(
+                of: try await probe.modify(.create(recordName: name, recordType: type, fields: [:]))
+            )
+        }
+        _ = try await probe.delete("gone")
+        let isKept = service.capabilities.contains(.recordTypes)
+        let wishes: [(types: Set<String>?, names: Set<String>)] = [
+            (nil, ["a", "b", "c"]), (["T"], ["a", "c"]), (["Other", "none"], ["b"]),
+            (["none"], []),
+        ]
+        for (types, names) in wishes {
+            let wish = types?.sorted().joined(separator: ", ") ?? "all"
+            var (found, deleted): (Set<String>, Set<String>) = ([], [])
+            var (token, moreComing): (String?, Bool) = (nil, true)
+            for _ in 0..<20 where moreComing {
+                let page = try await service.zoneChanges(
+                    in: zone, since: token, limit: 1, fields: nil, types: types)
+                found.formUnion(page.records.map(\.recordName))
+                deleted.formUnion(page.deletions.map(\.recordName))
+                (token, moreComing) = (page.token, page.moreComing)
+            }
+            probe.expect(!moreComing, "the feed of the types \(wish) ends")
+            probe.expect(
+                isKept ? found == names : found.isSuperset(of: names), "the types \(wish)")
+            probe.expect(deleted == ["gone"], "deletions come with the types \(wish)")
+        }
+    }
+
     func damagedTokens() async throws(ServiceError) {
         let service = probe.service
         try await probe.createMany(["a", "b", "c"])

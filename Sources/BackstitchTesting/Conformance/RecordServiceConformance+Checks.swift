@@ -34,6 +34,8 @@ extension RecordServiceConformance {
         case .batches: try await batches.batches()
         case .sizes: try await batches.sizes()
         case .desiredFields: try await batches.desiredFields()
+        case .desiredTypes: try await feed.desiredTypes()
+        case .callsAtOnce: await CallsAtOnceConformance(probe: probe).callsAtOnce()
         case .damagedTokens: try await feed.damagedTokens()
         case .zoneLives: try await zones.zoneLives(otherZone: freshZone())
         case .foreignZones: try await zones.foreignZones()

@@ -57,6 +57,10 @@ public struct RecordServiceConformance: Sendable {
         case sizes = "sizes"
         /// Pages with some fields.
         case desiredFields = "desired fields"
+        /// Pages with some record types.
+        case desiredTypes = "desired types"
+        /// Calls that are under way at once.
+        case callsAtOnce = "calls at once"
         /// Tokens that were cut, lengthened and changed, and the order of the feed.
         case damagedTokens = "damaged tokens"
         /// Zones deleted and created again.

@@ -131,7 +131,7 @@ struct ReferenceConformance {
 
     private static func parent(
         _ name: String, _ action: ServiceReference.Action
-    ) -> [String: ServiceValue] {
+    ) -> NamedFields {
         ["parent": .reference(ServiceReference(recordName: name, action: action))]
     }
 

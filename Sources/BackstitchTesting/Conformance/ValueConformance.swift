@@ -56,7 +56,7 @@ struct ValueConformance {
     ]
 
     func values() async throws(ServiceError) {
-        var fields: [String: ServiceValue] = [:]
+        var fields: NamedFields = [:]
         for (name, value) in Self.values { fields[name] = value }
         let tag = try await probe.create("a", fields)
         expectValues(try await probe.record("a"), "created")
@@ -71,7 +71,7 @@ struct ValueConformance {
         expectValues(try await probe.record("b"), "updated")
         probe.expect(!other.isEmpty && other != tag, "each record has a tag of its own")
         let names = ["x", "X", "x1", "x_", String(repeating: "n", count: 255)]
-        var numbered: [String: ServiceValue] = [:]
+        var numbered: NamedFields = [:]
         for (index, name) in names.enumerated() { numbered[name] = .int64(Int64(index)) }
         _ = try await probe.create("c", numbered)
         probe.expect(

@@ -11,6 +11,12 @@ package protocol ForwardingService: RecordService {
 extension ForwardingService {
     package var scope: DatabaseScope { service.scope }
 
+    package var capabilities: Set<ServiceCapability> { service.capabilities }
+
+    package func service(for scope: DatabaseScope) -> (any RecordService)? {
+        service.service(for: scope)
+    }
+
     package var limits: ServiceLimits {
         get async { await service.limits }
     }
@@ -34,9 +40,10 @@ extension ForwardingService {
     }
 
     package func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
-        try await service.zoneChanges(in: zone, since: token, limit: limit, fields: fields)
+        try await service.zoneChanges(
+            in: zone, since: token, limit: limit, fields: fields, types: types)
     }
 
     package func createZone(_ zone: ZoneID) async throws(ServiceError) {
@@ -55,20 +62,6 @@ extension ForwardingService {
 
     package func currentUser() async throws(ServiceError) -> String {
         try await service.currentUser()
-    }
-
-    package func query(
-        _ query: ServiceQuery, in zone: ZoneID?, after cursor: String?, limit: Int,
-        fields: Set<String>?
-    ) async throws(ServiceError) -> ServiceQueryPage {
-        try await service.query(query, in: zone, after: cursor, limit: limit, fields: fields)
-    }
-
-    package func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
-    ) async throws(ServiceError) -> ServiceAsset {
-        try await service.upload(path, for: field, in: zone, progress: progress)
     }
 
     package func upload(

@@ -30,8 +30,8 @@ extension SimulatedRecordService {
     /// Uploads a file; one that was cut goes on where that stopped, unless the server's options say that it
     /// begins anew.
     public func upload(
-        _ path: String, for field: AssetField, in zone: ZoneID,
-        progress: @Sendable (Int64) -> Void
+        _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,
+        began: @Sendable (String) async -> Void, progress: @Sendable (Int64) -> Void
     ) async throws(ServiceError) -> ServiceAsset {
         guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else {
             throw ServiceError(.assetMissing, "the file '\(path)' can't be read")

@@ -79,8 +79,9 @@ extension ServiceRequest {
         case .modify(let operations, _, let atomic, let token):
             return .modify(operations, zone: own, atomic: atomic, token: token)
         case .lookup(let names, _): return .lookup(names, zone: own)
-        case .zoneChanges(_, let token, let limit, let fields):
-            return .zoneChanges(zone: own, token: token, limit: limit, fields: fields)
+        case .zoneChanges(_, let token, let limit, let fields, let types):
+            return .zoneChanges(
+                zone: own, token: token, limit: limit, fields: fields, types: types)
         case .createZone: return .createZone(own)
         case .deleteZone: return .deleteZone(own)
         case .createSubscription(let subscriptionID, _):

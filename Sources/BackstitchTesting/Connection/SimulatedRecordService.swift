@@ -34,6 +34,9 @@ public final class SimulatedRecordService: RecordService {
     /// The private database of the user.
     public var scope: DatabaseScope { .private }
 
+    /// Feeds bring the record types that are asked for.
+    public var capabilities: Set<ServiceCapability> { [.recordTypes] }
+
     /// The limits of one request.
     public var limits: ServiceLimits {
         get async { cloud.limits }
@@ -80,10 +83,10 @@ public final class SimulatedRecordService: RecordService {
 
     /// One page of the records that changed in a zone since a token.
     public func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         let request = ServiceRequest.zoneChanges(
-            zone: zone, token: token, limit: limit, fields: fields)
+            zone: zone, token: token, limit: limit, fields: fields, types: types)
         guard case .zoneChanges(let page) = try await send(request) else { wrongReply() }
         return page
     }

@@ -33,7 +33,8 @@ enum ServiceRequest: Sendable {
     case modify([RecordModification], zone: ZoneID, atomic: Bool, token: String?)
     case lookup([String], zone: ZoneID)
     case databaseChanges(token: String?)
-    case zoneChanges(zone: ZoneID, token: String?, limit: Int, fields: Set<String>?)
+    case zoneChanges(
+        zone: ZoneID, token: String?, limit: Int, fields: Set<String>?, types: Set<String>?)
     case createZone(ZoneID)
     case deleteZone(ZoneID)
     case createSubscription(String, zone: ZoneID)
@@ -54,7 +55,7 @@ enum ServiceRequest: Sendable {
 
     var zone: ZoneID? {
         switch self {
-        case .modify(_, let zone, _, _), .lookup(_, let zone), .zoneChanges(let zone, _, _, _),
+        case .modify(_, let zone, _, _), .lookup(_, let zone), .zoneChanges(let zone, _, _, _, _),
             .createZone(let zone), .deleteZone(let zone), .createSubscription(_, let zone):
             zone
         case .databaseChanges, .currentUser: nil
@@ -101,6 +102,8 @@ public struct RequestInfo: Hashable, Sendable {
     public var token: String?
     /// The fields that a request for changes of a zone asks for; nil is all.
     public var fields: Set<String>?
+    /// The record types that a request for changes of a zone asks for; nil is all.
+    public var types: Set<String>?
 
     init(_ request: ServiceRequest, user: String?, device: String, number: Int) {
         kind = request.kind
@@ -115,7 +118,8 @@ public struct RequestInfo: Hashable, Sendable {
             (modifications, self.token) = (operations, token)
         case .lookup(let names, _): recordNames = names
         case .databaseChanges(let token): self.token = token
-        case .zoneChanges(_, let token, _, let fields): (self.token, self.fields) = (token, fields)
+        case .zoneChanges(_, let token, _, let fields, let types):
+            (self.token, self.fields, self.types) = (token, fields, types)
         default: break
         }
     }

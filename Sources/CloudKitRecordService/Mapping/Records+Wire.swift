@@ -13,9 +13,10 @@ extension ServiceRecord {
             throw ServiceError(
                 .serviceUnavailable, "the reply has a record without name, tag or time")
         }
-        var fields: [String: ServiceValue] = [:]
-        fields.reserveCapacity(record.fields.count)
-        for (name, field) in record.fields { fields[name] = field.value }
+        let fields = NamedFields(
+            record.fields.lazy.compactMap { name, field in
+                field.value.map { (key: name, value: $0) }
+            })
         self.init(
             recordName: name, recordType: record.recordType ?? "", changeTag: tag,
             modifiedMilliseconds: modified.timestamp, fields: fields,

@@ -46,7 +46,7 @@ extension ServiceValue {
 
 extension WireFields {
     /// Fields for the wire.
-    init(_ fields: [String: ServiceValue]) throws(ServiceError) {
+    init(_ fields: NamedFields) throws(ServiceError) {
         self.init(minimumCapacity: fields.count)
         for (name, value) in fields {
             self[name] = WireField(try value.checked(field: name))

@@ -40,12 +40,13 @@ package struct ZoneFeedRequest: Hashable, Sendable, WireBody {
 
     package init(
         zoneID: WireZoneID, syncToken: String? = nil, resultsLimit: Int64? = nil,
-        desiredKeys: [String]? = nil
+        desiredKeys: [String]? = nil, desiredRecordTypes: [String]? = nil
     ) {
         self.zoneID = zoneID
         self.syncToken = syncToken
         self.resultsLimit = resultsLimit
         self.desiredKeys = desiredKeys
+        self.desiredRecordTypes = desiredRecordTypes
     }
 
     package init(json: JSONObject) throws(WireFormatError) {

@@ -279,10 +279,8 @@ enum ChangedAware {
             let records = (0..<20).map { number in
                 (
                     "r\(version)-\(number)",
-                    Dictionary(
-                        uniqueKeysWithValues: Shifting.names.map {
-                            ($0, Self.value(&generator))
-                        })
+                    NamedFields(
+                        Shifting.names.map { (key: $0, value: Self.value(&generator)) })
                 )
             }
             try Shifting.$columns.withValue(columns) {

@@ -9,7 +9,7 @@ extension Store {
     @discardableResult
     func pull(
         _ type: String, _ name: String, tag: String = "1", at milliseconds: Int64 = 1,
-        policy: ConflictPolicy = .serverWins, _ fields: [String: ServiceValue]
+        policy: ConflictPolicy = .serverWins, _ fields: NamedFields
     ) async throws -> MergeResult {
         try await withLogWriter { context in
             try context.merge(

@@ -7,7 +7,7 @@ import Threading
 final class PlainCloud: Sendable {
     fileprivate struct Version {
         var type: String
-        var fields: [String: ServiceValue]
+        var fields: NamedFields
         var tag: String
         var milliseconds: Int64
 
@@ -45,9 +45,7 @@ final class PlainCloud: Sendable {
             var records: [String: [String: String]] = [:]
             for (name, slot) in state.slots {
                 guard let version = slot.version else { continue }
-                records[name] = version.fields.compactMapValues { value -> String? in
-                    if case .string(let text) = value { text } else { nil }
-                }
+                records[name] = version.fields.texts
             }
             return records
         }
@@ -170,7 +168,7 @@ extension PlainCloud.State {
         case .update(_, let type, let tag, let fields):
             guard let old else { return refusal(.unknownItem) }
             guard old.tag == tag else { return refusal(.conflict) }
-            return put(name, type, old.fields.merging(fields) { $1 })
+            return put(name, type, old.fields.merging(fields))
         case .delete(_, let tag):
             guard let old else { return refusal(.unknownItem) }
             guard old.tag == tag else { return refusal(.conflict) }
@@ -181,7 +179,7 @@ extension PlainCloud.State {
     }
 
     private mutating func put(
-        _ name: String, _ type: String, _ fields: [String: ServiceValue]
+        _ name: String, _ type: String, _ fields: NamedFields
     ) -> ModificationResult {
         changes += 1
         milliseconds += 1

@@ -187,7 +187,7 @@ final class PlainConnection: RecordService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         try checkZone()
         let most = max(1, min(limit, page))

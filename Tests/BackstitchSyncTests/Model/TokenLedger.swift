@@ -30,6 +30,15 @@ extension [String: RecordValue] {
     }
 }
 
+extension NamedFields {
+    /// The texts by field.
+    var texts: [String: String] {
+        reduce(into: [:]) { texts, field in
+            if case .string(let text) = field.value { texts[field.key] = text }
+        }
+    }
+}
+
 extension Store {
     /// The values of all sheets, by name and attribute.
     func sheets() throws -> [String: [String: String]] {

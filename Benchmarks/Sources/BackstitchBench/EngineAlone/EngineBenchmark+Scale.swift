@@ -141,7 +141,7 @@ extension EngineBenchmark {
             (
                 "pull",
                 { store in
-                    let fields: [String: ServiceValue] = [
+                    let fields: NamedFields = [
                         "firstName": .string("a"), "lastName": .string("b"), "email": .string("c"),
                         "age": .int64(1), "balance": .double(1), "active": .int64(1),
                         "createdAt": .timestamp(milliseconds: 1),

@@ -48,7 +48,7 @@ final class GeneratedService: RecordService {
     }
 
     func zoneChanges(
-        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?
+        in zone: ZoneID, since token: String?, limit: Int, fields: Set<String>?, types: Set<String>?
     ) async throws(ServiceError) -> ZoneChangesPage {
         let start = token.flatMap { Int($0) } ?? 0
         let end = min(count, start + limit)
