@@ -30,7 +30,7 @@ extension Hub {
                 files: store.files(
                     over: FolderFiles(folder: folder + "/assets", of: folder, isShared: true),
                     configuration),
-                configuration: configuration, machine: .system)
+                configuration: configuration, platform: .system)
         } catch {
             storage.close()
             throw error

@@ -120,7 +120,7 @@ extension SalvageBuilder {
             let old = operations.first { $0.sequence == slot && $0.kind.changesContent }
             try put(baseline, record.entity, key, inPlaceOf: old)
         }
-        if salvage.isUncertain { uncertain.append(RecordPlace(entity: record.entity, key: key)) }
+        if salvage.isUncertain { uncertain.append(StoredRecordID(entity: record.entity, key: key)) }
     }
 
     private func note(

@@ -40,7 +40,7 @@ import LMDB
 
     var report = SalvageReport()
     /// Records whose version on the service has to be taken again.
-    var uncertain: [RecordPlace] = []
+    var uncertain: [StoredRecordID] = []
     /// The last sequence of the new log.
     var lastKept: UInt64 = 0
     var output = ByteBuffer(capacity: 4096)
@@ -221,12 +221,12 @@ import LMDB
     }
 
     /// A record that has a row, best one that is not parked, for an operation that changes nothing.
-    private func anyRecord() throws -> RecordPlace? {
-        var found: RecordPlace?
+    private func anyRecord() throws -> StoredRecordID? {
+        var found: StoredRecordID?
         for table in catalog.tables where found == nil {
             try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard let key = unsafe RecordKey(reading: bytes) else { return true }
-                found = RecordPlace(entity: table.number, key: key)
+                found = StoredRecordID(entity: table.number, key: key)
                 return row.flags.contains(.isParked)
             }
         }

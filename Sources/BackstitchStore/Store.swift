@@ -18,7 +18,7 @@ public final class Store: Sendable {
     /// What this has in common with other stores on the same files.
     let shared: SharedState
     /// Whether this may synchronise the store.
-    let syncLease = SyncLeaseHolder()
+    let leaseTable = LeaseTable()
     private let writer: StoreWriter
     /// What goes on in the background after the schema changed.
     let schemaWork = Locked<Task<Void, Never>?>(nil)
@@ -58,7 +58,7 @@ public final class Store: Sendable {
         schemaWork.withLock { $0?.cancel() }
         projectionWork.withLock { $0?.cancel() }
         if environment.isReading { environment.closeSoon() } else { environment.close() }
-        syncLease.close()
+        leaseTable.close()
         shared.feed.removeStore(number)
     }
 

@@ -3,7 +3,7 @@ package import BackstitchLog
 
 /// The unique attributes that a write has saved, to be checked when it ends.
 struct UniqueCheck {
-    private var saved: [RecordPlace: Set<FieldID>] = [:]
+    private var saved: [StoredRecordID: Set<FieldID>] = [:]
 
     /// Notes that a write saved a record.
     ///
@@ -11,7 +11,7 @@ struct UniqueCheck {
     mutating func note(_ entity: EntityNumber, _ key: RecordKey, isNew: Bool, in log: LogWriter) {
         guard let table = log.catalog.table(entity), !table.unique.isEmpty else { return }
         for attribute in table.unique where isNew || log.fields.after.contains(attribute.field) {
-            saved[RecordPlace(entity: entity, key: key), default: []].insert(attribute.field)
+            saved[StoredRecordID(entity: entity, key: key), default: []].insert(attribute.field)
         }
     }
 

@@ -8,7 +8,7 @@ import Glibc
 struct AssetDownload {
     private let asset: Asset
     private let key: ContentKey
-    private let scope: EngineScope
+    private let scope: EngineContext
     private let service: any RecordService
 
     /// How often the content is asked for anew, because an address ended or the bytes were others.
@@ -17,7 +17,7 @@ struct AssetDownload {
     private static let recordsMax = 20
 
     init(
-        _ asset: Asset, _ key: ContentKey, _ scope: EngineScope, _ service: any RecordService
+        _ asset: Asset, _ key: ContentKey, _ scope: EngineContext, _ service: any RecordService
     ) {
         (self.asset, self.key, self.scope, self.service) = (asset, key, scope, service)
     }
@@ -122,7 +122,7 @@ struct AssetDownload {
         try scope.store.read { transaction in
             let standing = ContentStanding(key, transaction.reader)
             var names: [String] = []
-            func note(_ place: RecordPlace, _ row: RowView) -> Bool {
+            func note(_ place: StoredRecordID, _ row: RowView) -> Bool {
                 let name = place.key.name.description
                 if row.hasChangeTag, !names.contains(name) { names.append(name) }
                 return names.count < Self.recordsMax

@@ -42,7 +42,7 @@ struct EngineMachine: Equatable, Sendable {
     private let standbyMilliseconds: Int64
     private let blockedRetryMilliseconds: Int64
     private(set) var state = State.resting
-    private(set) var rest = Standing.idle
+    private(set) var rest = RestState.idle
     private(set) var mode = Mode.onDemand
     private(set) var account = Account.unchecked
     /// The failures in a row; nil until the store has told of those before this engine.

@@ -3,7 +3,7 @@ import BackstitchStore
 import Foundation
 import LMDB
 
-/// Notes what an engine does, for ``EngineReport``, while it has the store's turn.
+/// Notes what an engine does, for ``EngineReport``, while it has the store's lease.
 ///
 /// The file is written when a round ends, and before that at most every ``pauseMilliseconds``.
 struct EngineRecorder {
@@ -14,7 +14,7 @@ struct EngineRecorder {
     private var roundBegan: Int64 = 0
     private var requestCount = 0
     private var written: Int64?
-    /// Whether the engine has the turn: another one's file is left alone.
+    /// Whether the engine has the lease: another one's file is left alone.
     private var isOn = false
 
     init(_ store: Store, zone: String) {
@@ -23,7 +23,7 @@ struct EngineRecorder {
     }
 
     /// Goes on with what the engine before has told of the same zone.
-    mutating func takeTurn(zone: String) {
+    mutating func takeLease(zone: String) {
         guard !isOn else { return }
         isOn = true
         let before = sign?.report.flatMap { $0.zone == zone ? $0 : nil }
@@ -34,7 +34,7 @@ struct EngineRecorder {
         requestCount = report.requests.last?.number ?? 0
     }
 
-    mutating func giveBackTurn() { isOn = false }
+    mutating func giveBackLease() { isOn = false }
 
     mutating func note(
         _ status: SyncStatus, nextAttempt: Int64?, _ queue: EngineReport.Queue, now: Int64
@@ -117,8 +117,8 @@ extension EngineReport.Queue {
 extension EngineReport.Lane {
     /// How the transfers of a lane stand.
     init(
-        _ lane: TransferMachine<AssetLane.Transfer>.Lane,
-        of machine: TransferMachine<AssetLane.Transfer>, _ ended: AssetLane.Ended?
+        _ lane: TransferMachine<TransferQueue.Transfer>.Lane,
+        of machine: TransferMachine<TransferQueue.Transfer>, _ ended: TransferQueue.Ended?
     ) {
         self.init("\(lane)")
         for state in machine.states(in: lane) {

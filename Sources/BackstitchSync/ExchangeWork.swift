@@ -15,16 +15,16 @@ final class ExchangeProgress {
     var outbox = Outbox()
     /// Records of which only the first edits were refused, because the rest was after the fold or came
     /// meanwhile. They are pushed with all of them next.
-    var wholes: Set<RecordPlace> = []
+    var wholes: Set<StoredRecordID> = []
     /// The positions in the outbox of the items that the machine knows.
     var pushed: [PendingChange] = []
     /// The token of the zone's feed that the last request of a push was sent with, and the one that the service
     /// gave for it, if that is another one.
     var replacedToken: (old: String, new: String)?
     /// What is to be looked up before the next fold, by the places that the machine knows.
-    var missed: [MissedRecord] = []
+    var missed: [StaleRecord] = []
     /// What was listed to be looked up, which is done once.
-    var lookedUp: Set<MissedRecord> = []
+    var lookedUp: Set<StaleRecord> = []
     /// When a record is to be looked up that the service could not deliver; nil if none is left.
     var dueMilliseconds: Int64?
     /// The names of the records whose ends pushes of this round made or met: the next pull has them.
@@ -117,7 +117,7 @@ final class ExchangeProgress {
     func notePushed(_ records: Int) { report.pushedRecords += records }
 
     /// Adds what a transaction did to the report, and tells of it.
-    func note(_ results: MergeResults, of scope: EngineScope) {
+    func note(_ results: MergeResults, of scope: EngineContext) {
         report.changes.add(results.changes)
         report.conflicts += results.conflicts.count
         for sequence in results.conflicts {
@@ -142,20 +142,20 @@ final class ExchangeProgress {
 
 /// What a step of an exchange works with.
 struct ExchangeWork {
-    let session: SyncSession
+    let leased: LeasedStore
     let progress: ExchangeProgress
     /// The round as it was when the step began.
     let round: Round
 
-    var store: Store { session.store }
-    var service: any RecordService { session.service }
-    var scope: EngineScope { session.scope }
+    var store: Store { leased.store }
+    var service: any RecordService { leased.service }
+    var scope: EngineContext { leased.scope }
 
     /// Merges in one transaction. If the application has to decide, it is asked in between.
     func merge(
         _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        try await AskingMerge(session, prefersLocal: round.prefersLocal).run(body)
+        try await ResolvedMerge(leased, prefersLocal: round.prefersLocal).run(body)
     }
 
     func note(_ results: MergeResults) { progress.note(results, of: scope) }

@@ -4,9 +4,9 @@ import BackstitchStore
 
 /// Takes evicted records back from the service, with as many requests as its limits ask for.
 struct RecordFetcher {
-    private let session: SyncSession
+    private let leased: LeasedStore
 
-    init(_ session: SyncSession) { self.session = session }
+    init(_ leased: LeasedStore) { self.leased = leased }
 
     /// Takes evicted records back from the store's zone.
     ///
@@ -14,9 +14,9 @@ struct RecordFetcher {
     /// - Throws: `unreachable` if the service did not answer for all of them.
     func fetchAgain(_ names: [String]) async throws -> Int {
         do {
-            try await ZoneMover(session).settle()
+            try await ZoneMover(leased).settle()
             // The feed tells of the end of those that were not found.
-            return try await fetchAgain(names, from: session.zoneName).count
+            return try await fetchAgain(names, from: leased.zoneName).count
         } catch let error as ServiceError {
             throw SyncError(
                 .unreachable,
@@ -35,15 +35,15 @@ struct RecordFetcher {
         _ names: [String], from zoneName: String, takesOlder: Bool = false
     ) async throws -> (count: Int, left: [String]) {
         // What is evicted has no local changes, so that nothing can be undecided.
-        let policy = ConflictSettings(session.configuration.conflictRules)
+        let policy = ConflictSettings(leased.configuration.conflictRules)
         var (count, left) = (0, [String]())
-        let size = max(1, await session.service.limits.operationsPerRequest)
-        try await session.base(on: zoneName)
+        let size = max(1, await leased.service.limits.operationsPerRequest)
+        try await leased.base(on: zoneName)
         for start in stride(from: 0, to: names.count, by: size) {
-            try session.checkCalled()
+            try leased.checkCalled()
             let part = Array(names[start..<min(names.count, start + size)])
-            let results = try await session.service.lookUpRecords(part, in: ZoneID(zoneName))
-            let (found, rest) = try await session.write { context in
+            let results = try await leased.service.lookUpRecords(part, in: ZoneID(zoneName))
+            let (found, rest) = try await leased.write { context in
                 var (count, left) = (0, [String]())
                 for (name, result) in zip(part, results) {
                     switch result {

@@ -22,7 +22,7 @@ struct StepFailure: Equatable, Sendable, CustomStringConvertible {
         self.error = error
         switch error {
         case is CancellationError: kind = .cancelled
-        case is SyncBasis.Outdated: kind = .outdated
+        case is SyncPrecondition.Outdated: kind = .outdated
         case let error as ServiceError: kind = .service(error)
         case let error as SyncError: kind = .sync(error)
         case let error as StoreError where error.code == .closed: kind = .storeClosed

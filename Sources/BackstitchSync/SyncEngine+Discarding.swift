@@ -16,7 +16,7 @@ extension SyncEngine {
                 guard let table = context.reader.catalog.table(named: record.record.entity) else {
                     continue
                 }
-                if try EditDiscard(context).discardParked(
+                if try Discard(context).discardParked(
                     table.number, record.record.key)
                 {
                     count += 1

@@ -10,8 +10,8 @@ import Threading
 /// decided against it (then the journal keeps its values), or it is parked with a reason.
 ///
 /// One engine per store exchanges at a time, across all processes: the first that runs a round
-/// keeps its turn until it is stopped or released, its store is closed, or its process ends. The
-/// others stand by; the engine that has the turn synchronises what is saved in their processes too.
+/// keeps its lease until it is stopped or released, its store is closed, or its process ends. The
+/// others stand by; the engine that has the lease synchronises what is saved in their processes too.
 /// After ``stop()`` another engine on the same `Store` object continues at once, and one in another
 /// process after the current request has ended. The reply to that request is not stored. Rounds run
 /// one after another; a trigger during a round leads to another round.
@@ -20,18 +20,18 @@ public actor SyncEngine {
     public nonisolated var store: Store { scope.store }
     /// How the engine works.
     public nonisolated var configuration: SyncConfiguration { scope.configuration }
-    nonisolated let scope: EngineScope
+    nonisolated let scope: EngineContext
 
     /// Decides what is done.
     private var machine: EngineMachine
     /// Does what the machine decides for rounds.
-    private let steps: RoundSteps
+    private let rounds: RoundExecutor
     /// Transfers files, beside the rounds.
-    nonisolated let lane: AssetLane
+    nonisolated let queue: TransferQueue
     /// The bytes of memory that the largest pass so far took, roughly.
     package nonisolated var passBytes: Int { scope.largestPass.withLock { $0 } }
 
-    private var calls: [EngineMachine.CallID: Call] = [:]
+    private var calls: [EngineMachine.CallID: PendingCall] = [:]
     private var lastCall: EngineMachine.CallID = 0
     /// Takes the steps of a round. It keeps the engine until it has ended.
     private var work: (round: Round.ID, task: Task<Void, Never>)?
@@ -45,13 +45,13 @@ public actor SyncEngine {
 
     /// An engine for a store and a service; it does nothing until it is asked to.
     public init(store: Store, service: any RecordService, configuration: SyncConfiguration) {
-        scope = EngineScope(store: store, configuration: configuration)
-        let service = NotedService(service, scope)
-        steps = RoundSteps(SyncSession(scope, service))
+        scope = EngineContext(store: store, configuration: configuration)
+        let service = MonitoredService(service, scope)
+        rounds = RoundExecutor(LeasedStore(scope, service))
         machine = EngineMachine(configuration)
-        lane = AssetLane(scope, service)
-        store.assets.setProvider(lane)
-        lane.uploaded.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
+        queue = TransferQueue(scope, service)
+        store.assets.setProvider(queue)
+        queue.uploaded.set { [weak self] in Task { await self?.hand(.triggered(.save)) } }
     }
 
     deinit {
@@ -116,12 +116,12 @@ public actor SyncEngine {
     ///   synchronises the store, `stopped` after ``stop()``; `CancellationError`.
     @discardableResult
     public func sync() async throws -> SyncReport {
-        try await lane.exchange { try await self.round() }
+        try await queue.exchange { try await self.round() }
     }
 
     /// Downloads all files that are not here, and returns how many came. Throws ``SyncError`` if one did not.
     @discardableResult
-    public func downloadFiles() async throws -> Int { try await lane.download(by: .always) }
+    public func downloadFiles() async throws -> Int { try await queue.download(by: .always) }
 
     private func round() async throws -> SyncReport {
         guard case .report(let report) = try await ask({ .sync($0) }) else {
@@ -146,11 +146,11 @@ public actor SyncEngine {
     /// Hands in what a call asks for, and waits for the answer.
     func ask(
         _ event: (EngineMachine.CallID) -> EngineMachine.Event
-    ) async throws -> Call.Value {
+    ) async throws -> PendingCall.Value {
         try checkGoesOn()
         try Task.checkCancellation()
         lastCall += 1
-        let (number, call) = (lastCall, Call())
+        let (number, call) = (lastCall, PendingCall())
         calls[number] = call
         defer { calls[number] = nil }
         hand(event(number))
@@ -164,7 +164,7 @@ public actor SyncEngine {
 
     /// Runs something that must not meet a round, once nothing else runs.
     @discardableResult
-    func request(_ request: EngineRequest) async throws -> Call.Value {
+    func request(_ request: EngineRequest) async throws -> PendingCall.Value {
         try await ask { .request(request, $0) }
     }
 
@@ -193,18 +193,18 @@ public actor SyncEngine {
             case .perform(let round, let step): begin(round, step)
             case .cancel(let round): if work?.round == round { work?.task.cancel() }
             case .answer(let numbers, let answer):
-                for number in numbers { calls[number]?.end(answer, steps.progress.report) }
+                for number in numbers { calls[number]?.end(answer, rounds.progress.report) }
             case .tell(let notice):
-                scope.tell(SyncEngineEvent(notice, steps.progress.report))
-                if notice == .finished { lane.goOn(after: steps.progress.report, machine.mode) }
+                scope.tell(SyncEngineEvent(notice, rounds.progress.report))
+                if notice == .finished { queue.goOn(after: rounds.progress.report, machine.mode) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
             case .lookAtOperations: lookAtOperations()
             case .endLease:
-                steps.session.endTurn(machine.ending)
-                Task { [lane] in await lane.stop() }
-            case .giveBackLease: steps.session.giveBackTurn()
+                rounds.leased.endLease(machine.ending)
+                Task { [queue] in await queue.stop() }
+            case .giveBackLease: rounds.leased.giveBackLease()
             case .endListening: listener?.cancel()
             case .endEvents: scope.events.finish()
             }
@@ -218,8 +218,8 @@ public actor SyncEngine {
         let task = Task {
             var next: Round.Step? = first
             while let step = next { next = hand(.replied(round, await perform(step))) }
-            if let due = steps.progress.dueMilliseconds { hand(.scheduled(dueMilliseconds: due)) }
-            steps.progress.beginAgain()
+            if let due = rounds.progress.dueMilliseconds { hand(.scheduled(dueMilliseconds: due)) }
+            rounds.progress.beginAgain()
             if work?.round == round { work = nil }
         }
         work = (round, task)
@@ -229,7 +229,7 @@ public actor SyncEngine {
         guard let round = machine.round else {
             return .failed(StepFailure(machine.ending ?? .stopped))
         }
-        let reply = await steps.perform(step, of: round)
+        let reply = await rounds.perform(step, of: round)
         if case .exchanged = reply { lookAtOperations() }
         return reply
     }
@@ -237,7 +237,7 @@ public actor SyncEngine {
     /// Returns once nothing runs, also in an engine that was stopped. For tests.
     package func untilEnded() async {
         while let work { await work.task.value }
-        await lane.untilEnded()
+        await queue.untilEnded()
     }
 
     /// Tells the calls that wait for operations which of them are not pending any more.

@@ -5,24 +5,24 @@ import Threading
 
 /// Takes a store to another zone, and carries through what was begun.
 struct ZoneMover {
-    private let session: SyncSession
+    private let leased: LeasedStore
 
-    init(_ session: SyncSession) { self.session = session }
+    init(_ leased: LeasedStore) { self.leased = leased }
 
     /// Takes the store to another zone, after checking the user.
     func move(to zoneName: String, adoptsUser: Bool) async throws {
-        try session.checkCalled()
+        try leased.checkCalled()
         let user =
             adoptsUser
-            ? try await session.service.currentUser() : try await session.checkUser()
-        let (claims, owner) = try session.store.read {
+            ? try await leased.service.currentUser() : try await leased.checkUser()
+        let (claims, owner) = try leased.store.read {
             (try ZoneClaims($0.reader), try ZoneStates($0.reader).boundUser())
         }
         if claims != ZoneClaims(bound: [zoneName]) || owner != user {
-            try await session.write { try ZoneMove($0).begin(to: zoneName, user: user) }
+            try await leased.write { try ZoneMove($0).begin(to: zoneName, user: user) }
             try await finishMove(to: zoneName)
         }
-        session.scope.movedTo.withLock { $0 = zoneName }
+        leased.scope.movedTo.withLock { $0 = zoneName }
     }
 
     /// Makes sure that the store belongs to the engine's zone, and carries a move there through.
@@ -30,13 +30,13 @@ struct ZoneMover {
     /// - Throws: `invalidConfiguration` if the store belongs to another zone; `ServiceError` if a move
     ///   could not be carried through, and the next round tries again.
     func settle() async throws {
-        try session.scope.checkZone()
-        let target = try session.store.read { try ZoneClaims($0.reader) }.target
+        try leased.scope.checkZone()
+        let target = try leased.store.read { try ZoneClaims($0.reader) }.target
         guard let target else { return }
         do {
             try await finishMove(to: target)
         } catch let error as ServiceError {
-            try await session.base(on: target)
+            try await leased.base(on: target)
             throw error
         }
     }
@@ -44,23 +44,23 @@ struct ZoneMover {
     /// Forgets what other zones had, a bounded number of records in a transaction, and binds the store
     /// to the new one at the end, which the engine's basis is then. Each step may be done again.
     private func finishMove(to target: String) async throws {
-        let rowsMax = min(session.configuration.recordsPerPass, Self.movedRowsMax)
+        let rowsMax = min(leased.configuration.recordsPerPass, Self.movedRowsMax)
         repeat {
             try await fetchEvicted()
-            try await session.base(on: target)
-            let total = try session.store.read { try RecordScan($0.reader).rowCount }
-            var (place, done): (RecordPlace?, Int) = (nil, 0)
+            try await leased.base(on: target)
+            let total = try leased.store.read { try RecordScan($0.reader).rowCount }
+            var (place, done): (StoredRecordID?, Int) = (nil, 0)
             repeat {
-                try session.checkCalled()
+                try leased.checkCalled()
                 let last = place
-                let step = try await session.write {
+                let step = try await leased.write {
                     try ZoneLoss($0).forgetService(after: last, rowsMax: rowsMax)
                 }
                 place = step.last
                 done += step.rows
-                session.scope.events.send(.moving(records: done, total: max(done, total)))
+                leased.scope.events.send(.moving(records: done, total: max(done, total)))
             } while place != nil
-        } while try await !session.write { try ZoneMove($0).end(to: target) }
+        } while try await !leased.write { try ZoneMove($0).end(to: target) }
     }
 
     /// The most rows that one transaction of a move looks at.
@@ -71,15 +71,15 @@ struct ZoneMover {
     /// A replica that lags behind may not have a record, or an older version than the one that was
     /// here: these are asked for once more. What none of the zones has then is gone.
     private func fetchEvicted() async throws {
-        let (names, claims, owner) = try session.store.read {
+        let (names, claims, owner) = try leased.store.read {
             (
                 try RecordScan($0.reader).evictedNames(limit: .max), try ZoneClaims($0.reader),
                 try ZoneStates($0.reader).boundUser()
             )
         }
         guard !names.isEmpty else { return }
-        try session.checkCalled()
-        guard try await session.service.currentUser() == owner else {
+        try leased.checkCalled()
+        guard try await leased.service.currentUser() == owner else {
             throw SyncError(
                 .invalidConfiguration,
                 "The store has \(names.count) evicted records, which only a zone of another user "
@@ -89,7 +89,7 @@ struct ZoneMover {
         for takesOlder in [false, true] {
             for zone in claims.bound {
                 do {
-                    left = try await RecordFetcher(session).fetchAgain(
+                    left = try await RecordFetcher(leased).fetchAgain(
                         left, from: zone, takesOlder: takesOlder
                     ).left
                 } catch let error as ServiceError where error.code.scope == .zone {
@@ -99,7 +99,7 @@ struct ZoneMover {
         }
         let missing = left
         guard !missing.isEmpty else { return }
-        try await session.write { context in
+        try await leased.write { context in
             for name in missing {
                 _ = try context.marks.endEviction(of: RecordKey(RecordName(name)))
             }

@@ -17,7 +17,7 @@ struct ZonePull {
         let isStuck =
             page.moreComing && work.progress.isStuck(in: .database, at: page.token, after: token)
         if isChanged { work.progress.isZoneChanged = true }
-        try await work.session.change { state in
+        try await work.leased.change { state in
             state.databaseToken = page.token
             // The end is told once: should it be forgotten in a crash, the pull meets it again.
             if isChanged || ended != nil { state.needsPull = true }
@@ -28,7 +28,7 @@ struct ZonePull {
     }
 
     func fetchZoneChanges() async throws -> SyncEvent {
-        let name = work.session.zoneName
+        let name = work.leased.zoneName
         let state = try work.scope.zoneState()
         let page = try await work.service.zoneChanges(
             in: work.scope.zone, since: state.zoneToken,
@@ -101,8 +101,8 @@ struct ZonePull {
     }
 
     func beginFullFetch() async throws {
-        let name = work.session.zoneName
-        try await work.session.write { context in
+        let name = work.leased.zoneName
+        try await work.leased.write { context in
             var state = try context.reader.zoneState(name)
             state.beginFullFetch()
             try FullFetch(context).forgetFetched()
@@ -117,11 +117,11 @@ struct ZonePull {
     /// until they are pushed: edits that are taken back before that leave nothing to push, and the record
     /// would pass for one that the service has.
     func sweep() async throws -> SyncEvent {
-        if let unseen = try MissedLookup(work).findUnseen() {
+        if let unseen = try StaleLookup(work).findUnseen() {
             try await checkHistory()
             return unseen
         }
-        let name = work.session.zoneName
+        let name = work.leased.zoneName
         let results = try await work.merge { merger, results in
             try FullFetch(merger.log).end()
             try results.mergeDuplicates(merger)

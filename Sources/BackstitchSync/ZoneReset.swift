@@ -4,19 +4,19 @@ import BackstitchStore
 
 /// Begins anew with a zone, or ends it, as the application asked; what was begun is carried through.
 struct ZoneReset {
-    private let session: SyncSession
+    private let leased: LeasedStore
 
-    init(_ session: SyncSession) { self.session = session }
+    init(_ leased: LeasedStore) { self.leased = leased }
 
     func deleteZoneForGood() async throws {
         let old = try await requiredState()
-        try await session.change { $0.suspension = .zoneDeletedByUser }
+        try await leased.change { $0.suspension = .zoneDeletedByUser }
         do {
             try await deleteZone()
         } catch {
             do {
-                try await session.change { $0 = old }
-            } catch is SyncBasis.Outdated {
+                try await leased.change { $0 = old }
+            } catch is SyncPrecondition.Outdated {
                 // Another call has decided about the zone meanwhile.
             }
             throw error
@@ -25,7 +25,7 @@ struct ZoneReset {
 
     func eraseRecords(keepsUnsynced: Bool) async throws {
         _ = try await requiredState()
-        try await session.write { [zoneName = session.zoneName] context in
+        try await leased.write { [zoneName = leased.zoneName] context in
             try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
             try context.fetchAll(zoneName)
         }
@@ -33,7 +33,7 @@ struct ZoneReset {
 
     func beginRemote() async throws {
         _ = try await requiredState()
-        try await session.change {
+        try await leased.change {
             $0.resetsRemote = true
             $0.suspension = nil
         }
@@ -41,7 +41,7 @@ struct ZoneReset {
 
     func beginResync(from source: ResyncSource) async throws {
         _ = try await requiredState()
-        try await session.write { [zoneName = session.zoneName] context in
+        try await leased.write { [zoneName = leased.zoneName] context in
             if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
             try context.fetchAll(zoneName, prefersLocal: source == .local)
         }
@@ -49,17 +49,17 @@ struct ZoneReset {
 
     /// The state of the zone, if it is the store's, and the user too.
     private func requiredState() async throws -> ZoneState {
-        try await ZoneMover(session).settle()
-        try session.checkCalled()
-        _ = try await session.checkUser()
-        try session.checkCalled()
-        return try session.scope.zoneState()
+        try await ZoneMover(leased).settle()
+        try leased.checkCalled()
+        _ = try await leased.checkUser()
+        try leased.checkCalled()
+        return try leased.scope.zoneState()
     }
 
     private func deleteZone() async throws {
-        try session.checkCalled()
+        try leased.checkCalled()
         do {
-            try await session.service.deleteZone(session.scope.zone)
+            try await leased.service.deleteZone(leased.scope.zone)
         } catch {
             // If it is gone already, that is what was wanted.
             if error.code.scope != .zone { throw error }
@@ -70,16 +70,16 @@ struct ZoneReset {
     ///
     /// - Throws: `ServiceError` if the service did not do it; the next round tries again.
     func finishRemote() async throws {
-        guard try session.scope.zoneState().resetsRemote == true else { return }
-        _ = try await session.checkUser()
+        guard try leased.scope.zoneState().resetsRemote == true else { return }
+        _ = try await leased.checkUser()
         try await deleteZone()
         try await forgetZone()
     }
 
     /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
     func forgetZone() async throws {
-        let name = session.zoneName
-        try await session.write { context in
+        let name = leased.zoneName
+        try await leased.write { context in
             var state = ZoneState()
             let old = try context.reader.zoneState(name)
             state.userName = old.userName

@@ -76,7 +76,7 @@ final class DatabaseMembers: @unchecked Sendable {  // Protected by the monitor 
                 mdb_txn_abort(transaction)
                 throw Self.failed(status, family)
             }
-            status = Committer().commit(transaction)
+            status = CheckedCommitter().commit(transaction)
             guard status == MDB_SUCCESS else { throw Self.failed(status, family) }
             known.entries = entries
             publish(known)

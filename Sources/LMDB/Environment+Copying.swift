@@ -21,17 +21,17 @@ extension Environment {
         guard try FileKey(path: target.path) == nil else {
             throw LMDBError(.other, "'\(target.path)' exists. Copy to a path where nothing is.")
         }
-        let draft = try Draft(of: target)
-        let folder = draft.folder
+        let staging = try StagingFolder(of: target)
+        let folder = staging.folder
         try read { try core.copy($0.access, to: folder) }
-        try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
-        try finish(draft.folder.path)
-        // What opening left behind speaks of the draft's path and process.
-        unlink(draft.folder.lockPath)
-        unlink(draft.folder.journalPath)
+        try DataFile.check(path: staging.folder.dataPath, visitsAllPages: true)
+        try finish(staging.folder.path)
+        // What opening left behind speaks of the staging folder's path and process.
+        unlink(staging.folder.lockPath)
+        unlink(staging.folder.journalPath)
         // LMDB never syncs a copy.
-        try draft.sync()
-        guard rename(draft.folder.path, target.path) == 0 else {
+        try staging.sync()
+        guard rename(staging.folder.path, target.path) == 0 else {
             throw LMDBError(errno: errno, "create", path: target.path)
         }
         try Folder.sync(target.parent)
@@ -41,7 +41,7 @@ extension Environment {
 extension EnvironmentCore {
     /// Writes the state that a read has, or a later one, into an empty folder.
     fileprivate func copy(_ access: Access, to folder: Folder) throws(LMDBError) {
-        Interleaving.point("a copy begins")
+        TestPoint.mark("a copy begins")
         // LMDB begins a read of its own for the copy.
         let status = mdb_env_copy2(pointer, folder.path, UInt32(MDB_CP_COMPACT))
         guard status == MDB_SUCCESS else {
@@ -51,7 +51,7 @@ extension EnvironmentCore {
         guard chmod(folder.dataPath, 0o600) == 0 else {
             throw LMDBError(errno: errno, "change the mode of", path: folder.dataPath)
         }
-        Interleaving.point("a copy was made")
+        TestPoint.mark("a copy was made")
         try complete(folder, with: access.overlay?.pointee)
     }
 
@@ -75,20 +75,20 @@ extension EnvironmentCore {
         }
         do throws(LMDBError) {
             let last = UInt64(mdb_txn_id(transaction)) - 1
-            guard let position = try JournalPosition.read(in: transaction, last: last) else {
+            guard let position = try JournalState.read(in: transaction, last: last) else {
                 mdb_txn_abort(transaction)
                 return
             }
             if let overlay, overlay.top > position.number {
                 status = overlay.apply(to: transaction, after: position.number, options)
             }
-            if status == MDB_SUCCESS { status = JournalPosition.remove(in: transaction) }
+            if status == MDB_SUCCESS { status = JournalState.remove(in: transaction) }
             guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
         } catch {
             mdb_txn_abort(transaction)
             throw error
         }
-        status = Committer().commit(transaction)
+        status = CheckedCommitter().commit(transaction)
         guard status == MDB_SUCCESS else { throw LMDBError(status: status, "complete a copy") }
     }
 }

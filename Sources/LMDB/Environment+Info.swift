@@ -67,7 +67,7 @@ extension Environment {
 
 extension EnvironmentCore {
     func sync() throws(LMDBError) {
-        try gate.inside { () throws(LMDBError) in
+        try mapLock.inside { () throws(LMDBError) in
             let status = mdb_env_sync(pointer, 1)
             if status != MDB_SUCCESS { throw commitFailed(status) }
         }

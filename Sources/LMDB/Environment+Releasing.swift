@@ -43,10 +43,10 @@ extension Environment {
         }
     }
 
-    /// The same, inside the gate: so no other thread closes the file meanwhile, which would free what is asked.
+    /// The same, inside the lock: so no other thread closes the file meanwhile, which would free what is asked.
     static func allocatedBytes(of core: EnvironmentCore) throws(LMDBError) -> Int {
         var status = stat()
-        try core.gate.inside { () throws(LMDBError) in
+        try core.mapLock.inside { () throws(LMDBError) in
             guard fstat(core.descriptor, &status) == 0 else {
                 throw LMDBError(errno: errno, "look up", path: core.folder.dataPath)
             }
@@ -83,7 +83,7 @@ extension Environment {
 struct NothingToCommit: Error {}
 
 extension EnvironmentCore {
-    /// The descriptor of the data file. The caller is inside the gate, so that the environment is not freed.
+    /// The descriptor of the data file. The caller is inside the lock, so that the environment is not freed.
     var descriptor: Int32 {
         var descriptor: Int32 = -1
         mdb_env_get_fd(pointer, &descriptor)

@@ -82,11 +82,11 @@ package final class Environment: @unchecked Sendable {  // Constants and an atom
 
     /// Whether the calling thread is inside a read of the file; waiting for a write there could
     /// last forever.
-    package var isReading: Bool { core.gate.isReading }
+    package var isReading: Bool { core.mapLock.isReading }
 
     /// Whether a write failed in such a way that every call throws `panicked` until all handles of the
     /// file are closed and it is opened again.
-    package var hasFailed: Bool { core.gate.hasPanicked }
+    package var hasFailed: Bool { core.mapLock.hasPanicked }
 
     /// What all handles of a file have in common, and no two open files.
     package var identity: ObjectIdentifier { ObjectIdentifier(core) }

@@ -20,13 +20,13 @@ extension EnvironmentCore {
         guard pages >= Self.growthBytes / Int(getpagesize()) else { return }
         self.pagesAtRelease = info.me_last_pgno
         releaseMemory()
-        try? gate.inside { () throws(LMDBError) in map.adviseReading() }
+        try? mapLock.inside { () throws(LMDBError) in map.adviseReading() }
     }
 
     /// Lets go of all of the file's pages that this process has in memory. Reads go on, and get them back
     /// from the system's cache.
     func releaseMemory() {
-        try? gate.inside { () throws(LMDBError) in
+        try? mapLock.inside { () throws(LMDBError) in
             guard let range = map.range() else { return }
             // The map is only read and shared with the file: nothing in it is this process's own.
             madvise(range.baseAddress, range.count, MADV_DONTNEED)

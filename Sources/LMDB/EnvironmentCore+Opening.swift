@@ -112,7 +112,7 @@ extension EnvironmentCore {
             mdb_txn_abort(transaction)
             return status
         }
-        return Committer().commit(transaction)
+        return CheckedCommitter().commit(transaction)
     }
 }
 

@@ -12,7 +12,7 @@ extension EnvironmentCore {
             do throws(LMDBError) {
                 try journal.findPosition(of: slot)
                 let position = slot.pointee.position
-                Interleaving.point("a snapshot has its position")
+                TestPoint.mark("a snapshot has its position")
                 switch try journal.fit(position) {
                 case .complete:
                     slot.pointee.number = position.number
@@ -46,7 +46,7 @@ extension EnvironmentCore {
         let last = UInt64(mdb_txn_id(slot.pointee.transaction))
         guard !folder.isUnlinked, slot.pointee.plainTransaction != last else { return slot }
         do throws(LMDBError) {
-            let position = try JournalPosition.read(in: slot.pointee.transaction, last: last)
+            let position = try JournalState.read(in: slot.pointee.transaction, last: last)
             guard let position, position.mayHaveRecords else {
                 // Nothing waits behind this commit.
                 slot.pointee.plainTransaction = last
@@ -66,19 +66,19 @@ extension EnvironmentCore {
     private func renewSlot() throws(LMDBError) -> UnsafeMutablePointer<ReaderSlot> {
         while true {
             let known = members.known
-            var (slot, status) = (try gate.enter(), MDB_SUCCESS)
+            var (slot, status) = (try mapLock.enter(), MDB_SUCCESS)
             if let slot {
                 status = mdb_txn_renew(slot.pointee.transaction)
             } else {
                 let begun = beginSnapshot()
-                (slot, status) = (begun.0.map { gate.adopt($0, of: self) }, begun.1)
+                (slot, status) = (begun.0.map { mapLock.adopt($0, of: self) }, begun.1)
             }
             if status == MDB_SUCCESS, let slot {
                 slot.pointee.core = .passUnretained(self)
                 if try isComplete(slot, known) { return slot }
                 continue
             }
-            if let slot { gate.leave(slot) } else { gate.leave() }
+            if let slot { mapLock.leave(slot) } else { mapLock.leave() }
             try recover(status)
         }
     }
@@ -91,12 +91,12 @@ extension EnvironmentCore {
         let last = UInt64(mdb_txn_id(slot.pointee.transaction))
         mdb_txn_reset(slot.pointee.transaction)
         do throws(LMDBError) {
-            // In the gate still, so that the map stays as it is.
-            defer { gate.leave(slot) }
+            // In the lock still, so that the map stays as it is.
+            defer { mapLock.leave(slot) }
             try members.refresh()
         } catch {
             if let unlocked {
-                try gate.inside { () throws(LMDBError) in try unlocked.check(since: last) }
+                try mapLock.inside { () throws(LMDBError) in try unlocked.check(since: last) }
             }
             guard error.underlying == MDB_MAP_RESIZED else { throw error }
             try map.adopt()
@@ -113,7 +113,7 @@ extension EnvironmentCore {
     func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>) {
         if slot.pointee.overlay != nil { slot.pointee.setOverlay(nil) }
         mdb_txn_reset(slot.pointee.transaction)
-        gate.leave(slot)
+        mapLock.leave(slot)
     }
 
     /// Frees the reader slots of dead processes.
@@ -122,7 +122,7 @@ extension EnvironmentCore {
     func checkReaders() throws(LMDBError) -> Int {
         try checkProcess()
         var dead: Int32 = 0
-        try gate.inside { () throws(LMDBError) in
+        try mapLock.inside { () throws(LMDBError) in
             let status = mdb_reader_check(pointer, &dead)
             guard status == MDB_SUCCESS else {
                 throw LMDBError(status: status, "check the readers")
@@ -148,7 +148,7 @@ extension EnvironmentCore {
         switch status {
         case MDB_MAP_RESIZED: try map.adopt()
         case MDB_PANIC:
-            gate.panic()
+            mapLock.panic()
             throw .panicked
         case MDB_READERS_FULL:
             throw LMDBError(

@@ -17,7 +17,7 @@ extension EnvironmentCore {
         case ENOSPC, EDQUOT, EFBIG, MDB_TXN_FULL, MDB_BAD_TXN:
             return hasGivenUp ? outcomeUnknown(status) : LMDBError(status: status, "commit")
         case MDB_PANIC:
-            gate.panic()
+            mapLock.panic()
             return .panicked
         default:
             return outcomeUnknown(status)
@@ -25,7 +25,7 @@ extension EnvironmentCore {
     }
 
     private func outcomeUnknown(_ status: Int32) -> LMDBError {
-        gate.panic()
+        mapLock.panic()
         return .outcomeUnknown(String(cString: mdb_strerror(status)), underlying: status)
     }
 

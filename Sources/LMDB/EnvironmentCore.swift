@@ -2,12 +2,12 @@ import CLMDB
 import Glibc
 import Threading
 
-/// An open LMDB environment with its readers' gate and its writer thread.
+/// An open LMDB environment with its map lock and its writer thread.
 ///
 /// One exists per data file and process; each ``Environment`` is a handle to it.
 @usableFromInline
 final class EnvironmentCore: @unchecked Sendable {
-    // The pointers are constant; what they point to is used only behind the gate. `writing` and
+    // The pointers are constant; what they point to is used only behind the lock. `writing` and
     // the write state belong to the writer thread.
 
     let folder: Folder
@@ -16,7 +16,7 @@ final class EnvironmentCore: @unchecked Sendable {
     let key: FileKey
     /// `nil` if the lock file couldn't be made, or if the files are unlinked.
     let lockKey: FileKey?
-    let gate = Gate()
+    let mapLock = MapLock()
     let map: EnvironmentMap
     /// `nil` if reads have slots in the lock file.
     let unlocked: UnlockedReads?
@@ -25,8 +25,8 @@ final class EnvironmentCore: @unchecked Sendable {
     let databases: [String: Database]
     /// The databases of the family.
     let members: DatabaseMembers
-    let committer = Committer()
-    let seat: JournalSeat
+    let committer = CheckedCommitter()
+    let journalSlot: JournalSlot
     /// The small commits in a row without a journal; the writer thread's.
     var smallCommits = 0
     let state = UnsafeMutablePointer<WriteState>.allocate(capacity: 1)
@@ -42,15 +42,15 @@ final class EnvironmentCore: @unchecked Sendable {
     init(_ folder: Folder, options: EnvironmentOptions) throws(LMDBError) {
         self.folder = folder
         self.options = options
-        writer = SerialThread { [gate] in try gate.checkWaiting() }
+        writer = SerialThread { [mapLock] in try mapLock.checkWaiting() }
         let pointer = try Self.openPointer(folder, options)
         self.pointer = pointer
         let unlocked = UnlockedReads(pointer, folder)
         self.unlocked = unlocked
         let begun = unlocked?.lastCommit ?? 0
-        let gate = gate
+        let mapLock = mapLock
         map = EnvironmentMap(
-            pointer: pointer, gate: gate, bytesMax: options.mapBytesMax, path: folder.path,
+            pointer: pointer, mapLock: mapLock, bytesMax: options.mapBytesMax, path: folder.path,
             memoryBytes: options.memoryBytes)
         do throws(LMDBError) {
             try unlocked?.refuseUsers()
@@ -65,7 +65,7 @@ final class EnvironmentCore: @unchecked Sendable {
             lockKey = try FileKey(path: folder.lockPath)
             let journal = try JournalSetup.open(map, folder, options, committer, members)
             try unlocked?.check(since: begun)
-            seat = JournalSeat(journal)
+            journalSlot = JournalSlot(journal)
         } catch {
             defer { mdb_env_close(pointer) }
             try unlocked?.check(since: begun)
@@ -86,11 +86,11 @@ final class EnvironmentCore: @unchecked Sendable {
     /// Closes LMDB's environment after the running reads and jobs, then calls `completion`.
     func close(completion: @escaping @Sendable () -> Void) {
         guard process.isCurrent else { return }
-        precondition(!gate.isReading, "Close the environment after the read, not inside it.")
+        precondition(!mapLock.isReading, "Close the environment after the read, not inside it.")
         writer.stop { [self] in
             let journal = journal
             journal?.finish()
-            gate.close()
+            mapLock.close()
             journal?.close()
             // The last meta page may not be on disk yet; a clean end makes it so.
             if options.durability == .relaxed { mdb_env_sync(pointer, 1) }
@@ -100,13 +100,13 @@ final class EnvironmentCore: @unchecked Sendable {
     }
 
     /// `nil` as long as there is none.
-    var journal: Journal? { seat.journal }
+    var journal: Journal? { journalSlot.journal }
 
     /// Takes the journal that a position of the data file names, if there is none yet.
     ///
     /// - Returns: It; `nil` if the data file is complete without one, and there is none.
-    func joinJournal(_ position: JournalPosition) throws(LMDBError) -> Journal? {
-        try seat.join { () throws(LMDBError) in
+    func joinJournal(_ position: JournalState) throws(LMDBError) -> Journal? {
+        try journalSlot.join { () throws(LMDBError) in
             guard try FileKey(path: folder.dataPath) == key else {
                 throw LMDBError(
                     .notFoundPath,

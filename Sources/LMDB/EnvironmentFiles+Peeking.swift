@@ -106,7 +106,7 @@ extension DataFile {
                     if try walk.tree(named: name) == nil { return .lacking }
                 }
                 var walk = try PageWalk(file: file, meta: meta)
-                let hasPosition = try walk.unnamedValue(of: JournalPosition.name) != nil
+                let hasPosition = try walk.unnamedValue(of: JournalState.name) != nil
                 let expected = names.count + (hasPosition ? 1 : 0)
                 return meta.mainRoot.counts.entries > expected ? .more : .exact
             }

@@ -26,15 +26,15 @@ extension EnvironmentFiles {
         }
         let lock = try RepairLock(folder)
         try folder.refuseOpen()
-        let draft = try Draft(of: folder)
-        try fill(draft.folder.path)
-        try DataFile.check(path: draft.folder.dataPath, visitsAllPages: true)
-        unlink(draft.folder.lockPath)
-        unlink(draft.folder.journalPath)
-        try draft.sync()
+        let staging = try StagingFolder(of: folder)
+        try fill(staging.folder.path)
+        try DataFile.check(path: staging.folder.dataPath, visitsAllPages: true)
+        unlink(staging.folder.lockPath)
+        unlink(staging.folder.journalPath)
+        try staging.sync()
         try folder.refuseOpen()
         try folder.link(to: old)
-        guard rename(draft.folder.dataPath, folder.dataPath) == 0 else {
+        guard rename(staging.folder.dataPath, folder.dataPath) == 0 else {
             throw LMDBError(errno: errno, "replace", path: folder.dataPath)
         }
         // It speaks of the old file.

@@ -3,9 +3,9 @@ import Glibc
 import Synchronization
 
 /// The map of a data file, which grows with it, and changes when another process made it grow.
-final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind the gate.
+final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind the lock.
     let pointer: OpaquePointer
-    let gate: Gate
+    let mapLock: MapLock
     let bytesMax: Int
     let path: String
     /// How much memory there is for the file's pages, for tests; nil for what the system lets the process have.
@@ -15,23 +15,23 @@ final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind
     var exceedsMemory: Bool { isLarge.load(ordering: .relaxed) }
 
     init(
-        pointer: OpaquePointer, gate: Gate, bytesMax: Int, path: String, memoryBytes: Int?
+        pointer: OpaquePointer, mapLock: MapLock, bytesMax: Int, path: String, memoryBytes: Int?
     ) {
         self.pointer = pointer
-        self.gate = gate
+        self.mapLock = mapLock
         self.bytesMax = bytesMax
         self.path = path
         self.memoryBytes = memoryBytes
     }
 
-    /// Runs a closure inside the gate, again after the map had to change for it. The calling thread is
-    /// outside of the gate.
+    /// Runs a closure inside the lock, again after the map had to change for it. The calling thread is
+    /// outside of the lock.
     ///
     /// - Throws: `mapFull` if the map can't grow; what the closure throws about anything else.
     func inside(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
         while true {
             do throws(LMDBError) {
-                return try gate.inside(body)
+                return try mapLock.inside(body)
             } catch {
                 switch error.underlying {
                 case MDB_MAP_FULL: try grow()
@@ -42,9 +42,9 @@ final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind
         }
     }
 
-    /// Doubles the map while nobody is inside the gate.
+    /// Doubles the map while nobody is inside the lock.
     func grow() throws(LMDBError) {
-        try gate.exclusively { () throws(LMDBError) in
+        try mapLock.exclusively { () throws(LMDBError) in
             var info = MDB_envinfo()
             mdb_env_info(pointer, &info)
             guard info.me_mapsize < bytesMax else {
@@ -61,16 +61,16 @@ final class EnvironmentMap: @unchecked Sendable {  // The pointer is used behind
 
     /// Takes over the size that another process has set.
     func adopt() throws(LMDBError) {
-        try gate.exclusively { () throws(LMDBError) in try set(0) }
+        try mapLock.exclusively { () throws(LMDBError) in try set(0) }
     }
 
-    /// Sets the size; 0 stands for the size in the file. No transaction is inside the gate.
+    /// Sets the size; 0 stands for the size in the file. No transaction is inside the lock.
     private func set(_ bytes: Int) throws(LMDBError) {
         let status = mdb_env_set_mapsize(pointer, bytes)
         // The new map knows nothing of advice.
         if status == MDB_SUCCESS { return adviseReading() }
         // LMDB has dropped the old map before it failed to make the new one.
-        if status != EINVAL { gate.panic() }
+        if status != EINVAL { mapLock.panic() }
         throw LMDBError(status: status, "change the size of the map to \(bytes) bytes")
     }
 }
@@ -82,7 +82,7 @@ extension EnvironmentMap {
     /// Has the system read single pages of a file that is larger than the memory.
     ///
     /// Otherwise it reads some thirty pages for each that is missing, and lets go of as many others to have
-    /// room for them. Walks tell it which pages come next (``PagesAhead``). Call it inside the gate, or while no
+    /// room for them. Walks tell it which pages come next (``PagesAhead``). Call it inside the lock, or while no
     /// other thread uses the environment.
     func adviseReading() {
         var info = MDB_envinfo()
@@ -95,7 +95,7 @@ extension EnvironmentMap {
         isLarge.store(true, ordering: .relaxed)
     }
 
-    /// The memory that the file is mapped to; nil if that can't be found out. Call it inside the gate, or while no
+    /// The memory that the file is mapped to; nil if that can't be found out. Call it inside the lock, or while no
     /// other thread uses the environment.
     func range() -> UnsafeMutableRawBufferPointer? {
         var begun: OpaquePointer?

@@ -29,7 +29,7 @@ final class EnvironmentRegistry: @unchecked Sendable {  // Protected by the moni
         try folder.prepare(options)
         while let key = try FileKey(path: folder.dataPath), let entry = entries[key] {
             if entry.isClosing {
-                if entry.core.gate.isReading || entry.core.writer.isCurrent {
+                if entry.core.mapLock.isReading || entry.core.writer.isCurrent {
                     throw .openInsideClosing
                 }
                 monitor.wait()

@@ -66,8 +66,8 @@ struct EnvironmentWriter {
     private func attempt<R>(
         _ body: (borrowing WriteTransaction) throws -> R, directly: Bool
     ) throws -> Attempt<R> {
-        try core.gate.enterWriting()
-        defer { core.gate.leaveWriting() }
+        try core.mapLock.enterWriting()
+        defer { core.mapLock.leaveWriting() }
         try checkFiles()
         guard let journal = core.journal else { return try attemptInDataFile(body, nil) }
         try journal.file.lock()
@@ -196,7 +196,7 @@ struct EnvironmentWriter {
     /// What a transaction of LMDB begins with.
     private enum Beginning {
         /// There is no journal; what the data file says of an earlier one.
-        case plain(JournalPosition?)
+        case plain(JournalState?)
         /// What waited is applied.
         case behind(Journal.Direct)
         /// There is a journal now.
@@ -227,7 +227,7 @@ struct EnvironmentWriter {
         }
         guard !core.folder.isUnlinked else { return .plain(nil) }
         let last = UInt64(mdb_txn_id(transaction)) - 1
-        guard let position = try JournalPosition.read(in: transaction, last: last) else {
+        guard let position = try JournalState.read(in: transaction, last: last) else {
             return .plain(nil)
         }
         return try core.joinJournal(position) == nil ? .plain(position) : .foundJournal
@@ -277,7 +277,7 @@ struct EnvironmentWriter {
     /// Begins a journal after some small commits, in the role of its writer. If the disk has no space
     /// for it, commits do without.
     private func beginJournal(
-        _ transaction: OpaquePointer, behind last: JournalPosition?
+        _ transaction: OpaquePointer, behind last: JournalState?
     ) -> (Journal, Journal.Direct)? {
         guard core.options.wantsJournal, let limits = core.options.journal,
             !core.folder.isUnlinked
@@ -325,7 +325,7 @@ struct EnvironmentWriter {
         }
         begun.published(ending.number)
         begun.words.makeCurrent()
-        core.seat.take(begun)
+        core.journalSlot.take(begun)
     }
 
     private func beginTransaction() throws(LMDBError) -> (
@@ -346,12 +346,12 @@ struct EnvironmentWriter {
             } catch {
                 switch error.underlying {
                 case MDB_MAP_RESIZED:
-                    core.gate.leaveWriting()
+                    core.mapLock.leaveWriting()
                     // The caller leaves again, which does no harm.
                     try core.map.adopt()
-                    try core.gate.enterWriting()
+                    try core.mapLock.enterWriting()
                 case MDB_PANIC:
-                    core.gate.panic()
+                    core.mapLock.panic()
                     throw .panicked
                 default:
                     throw error

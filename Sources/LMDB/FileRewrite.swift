@@ -37,24 +37,24 @@ package struct FileRewrite {
         let source = try Environment.open(at: directory, options: reading)
         defer { source.close() }
         let lock = try RepairLock(folder)
-        let draft = try Draft(of: folder)
-        let commit = try fill(draft.folder.path, from: source)
+        let staging = try StagingFolder(of: folder)
+        let commit = try fill(staging.folder.path, from: source)
         source.close()
-        let path = draft.folder.path
+        let path = staging.folder.path
         try EnvironmentFiles(at: directory).replaceData(
             movingFrom: path, after: commit, holding: lock)
-        withExtendedLifetime(draft) {}
+        withExtendedLifetime(staging) {}
     }
 
     /// Copies all entries into a new environment.
     ///
     /// - Returns: The id of the last commit that the copy has.
-    private func fill(_ draft: String, from source: Environment) throws -> UInt64 {
+    private func fill(_ staging: String, from source: Environment) throws -> UInt64 {
         var writing = options
         writing.createsIfMissing = true
         writing.durability = .relaxed
         writing.journal = nil
-        let target = try Environment.open(at: draft, options: writing)
+        let target = try Environment.open(at: staging, options: writing)
         defer { target.close() }
         return try source.read { snapshot in
             let access = snapshot.access

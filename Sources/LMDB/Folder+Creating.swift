@@ -8,20 +8,20 @@ extension Folder {
     /// that can't be opened. Here the folder has either a complete data file or none. If another
     /// process creates it at the same time, the first one wins.
     func create(_ options: EnvironmentOptions) throws(LMDBError) {
-        let draft = try Draft(of: self)
-        try draft.folder.fill(options)
-        try draft.sync()
+        let staging = try StagingFolder(of: self)
+        try staging.folder.fill(options)
+        try staging.sync()
         if try FileKey(path: path) == nil {
-            if rename(draft.folder.path, path) == 0 { return try Self.sync(parent) }
+            if rename(staging.folder.path, path) == 0 { return try Self.sync(parent) }
             guard errno == ENOTEMPTY || errno == EEXIST else {
                 throw LMDBError(errno: errno, "create", path: path)
             }
         }
-        if link(draft.folder.dataPath, dataPath) != 0, errno != EEXIST {
+        if link(staging.folder.dataPath, dataPath) != 0, errno != EEXIST {
             let reason = errno
             // File systems without hard links: there a concurrent creator isn't noticed.
             guard reason == EPERM || reason == ENOTSUP,
-                rename(draft.folder.dataPath, dataPath) == 0
+                rename(staging.folder.dataPath, dataPath) == 0
             else { throw LMDBError(errno: reason, "create", path: dataPath) }
         }
         try Self.sync(path)

@@ -62,7 +62,7 @@ extension Journal {
         // A write that was cut short, before the commit, is no failed call: then the disk is full.
         let status = status == EIO && errno != EIO ? ENOSPC : status
         let error = LMDBError(status: status, "apply the journal")
-        if !error.isAboutSpace { gate.panic() }
+        if !error.isAboutSpace { mapLock.panic() }
         if error.code == .diskFull { monitor.inside { lacksSpace = true } }
         return error
     }

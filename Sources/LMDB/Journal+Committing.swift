@@ -23,7 +23,7 @@ extension Journal {
     }
 
     /// What a record would follow; `nil` if there is to be none.
-    private func overlay(behind position: JournalPosition, _ fit: JournalFit) -> Overlay? {
+    private func overlay(behind position: JournalState, _ fit: SnapshotState) -> Overlay? {
         // The data file has to say that records may follow before one does.
         guard position.mayHaveRecords else { return nil }
         if case .lacks(let overlay) = fit { return overlay }
@@ -76,7 +76,7 @@ extension Journal {
         place.offset += space
         overlay.pointee.end(
             number, link: JournalLink(chain: hash, place: place), in: draft.block)
-        Interleaving.point("a record is on disk")
+        TestPoint.mark("a record is on disk")
         publish(overlay.pointee)
         words.isCommitting = false
         file.ring()
@@ -89,7 +89,7 @@ extension Journal {
         guard overlay.isEmpty, overlay.top > words.applied else { return }
         let status = mdb_env_sync(pointer, 1)
         guard status == MDB_SUCCESS else {
-            gate.panic()
+            mapLock.panic()
             throw LMDBError(status: status, "sync the data file")
         }
         words.raiseApplied(to: overlay.top)
@@ -107,13 +107,13 @@ extension Journal {
         monitor.leave()
     }
 
-    private func writingFailed(_ reason: Int32, at place: JournalPlace) -> LMDBError {
+    private func writingFailed(_ reason: Int32, at place: JournalOffset) -> LMDBError {
         let isAboutSpace = reason == ENOSPC || reason == EDQUOT || reason == EFBIG
         if isAboutSpace, file.erase(at: place) {
             words.isCommitting = false
             return LMDBError(errno: reason, "write", path: file.path)
         }
-        gate.panic()
+        mapLock.panic()
         return .outcomeUnknown(String(cString: strerror(reason)), underlying: reason)
     }
 }
@@ -123,7 +123,7 @@ extension Journal {
     /// What such a commit began with.
     struct Direct {
         /// LMDB's state.
-        let position: JournalPosition
+        let position: JournalState
         /// The last state, and where its link leads.
         let number: UInt64
         let link: JournalLink
@@ -146,7 +146,7 @@ extension Journal {
     }
 
     /// As ``fit(_:)``, for the position that LMDB has while its writers' lock is held.
-    func fitLast(_ position: JournalPosition) throws(LMDBError) -> JournalFit {
+    func fitLast(_ position: JournalState) throws(LMDBError) -> SnapshotState {
         let fit = try fit(position)
         if case .stale = fit { throw .journalGap(file.path) }
         return fit
@@ -169,7 +169,7 @@ extension Journal {
         if hasChanged {
             // The last record is gone with the blocks that the file gave away.
             let link = JournalLink(
-                chain: direct.link.chain, place: isThere ? direct.link.place : JournalPlace())
+                chain: direct.link.chain, place: isThere ? direct.link.place : JournalOffset())
             position = position.following(number: direct.number + 1, after: link, salt: salt)
             smallCommits = isSmall ? smallCommits + 1 : 0
         } else {

@@ -7,7 +7,7 @@ extension Journal {
     /// Tells what a snapshot lacks.
     ///
     /// The snapshot is there before the tail is looked at, so that no commit between the two is missed.
-    func fit(_ position: JournalPosition) throws(LMDBError) -> JournalFit {
+    func fit(_ position: JournalState) throws(LMDBError) -> SnapshotState {
         // Without the words a reader has only the records to go by.
         let tail = words.isCurrent ? words.tail : position.isEnd(by: words) ? 0 : .max
         if tail <= position.number { return .complete }
@@ -24,7 +24,7 @@ extension Journal {
     /// - Parameter tail: The greatest number stands for as many records as there are.
     /// - Returns: An overlay that fits the position; `nil` if the position is too old, or a record
     ///   that there should be is missing.
-    func follow(_ position: JournalPosition, to tail: UInt64) throws(LMDBError) -> Overlay? {
+    func follow(_ position: JournalState, to tail: UInt64) throws(LMDBError) -> Overlay? {
         var overlay = known ?? Overlay(at: position)
         if overlay.top < position.number { overlay = Overlay(at: position) }
         guard overlay.base <= position.number else { return nil }
@@ -46,7 +46,7 @@ extension Journal {
     /// - Returns: Its bytes and place; `nil` if there is none.
     func read(
         into overlay: inout Overlay
-    ) throws(LMDBError) -> (bytes: UnsafeRawBufferPointer, place: JournalPlace)? {
+    ) throws(LMDBError) -> (bytes: UnsafeRawBufferPointer, place: JournalOffset)? {
         let number = overlay.top + 1
         let found = try file.read(number, following: overlay.link) {
             JournalBlock.with($0, &readBlock).free
@@ -85,7 +85,7 @@ extension Journal {
             from: position(in: transaction, last: UInt64(mdb_txn_id(transaction)) - 1))
     }
 
-    private func adopt(from position: JournalPosition) throws(LMDBError) {
+    private func adopt(from position: JournalState) throws(LMDBError) {
         let isCurrent = words.isCurrent
         if !isCurrent, position.isEnd(by: words) {
             // The first record behind it syncs it.
@@ -94,7 +94,7 @@ extension Journal {
             // What can be seen need not be on disk.
             let status = mdb_env_sync(pointer, 1)
             guard status == MDB_SUCCESS else {
-                gate.panic()
+                mapLock.panic()
                 throw LMDBError(status: status, "sync the data file")
             }
             words.resetApplied(to: position.number)
@@ -104,7 +104,7 @@ extension Journal {
             guard var overlay = try follow(position, to: tail) else { throw .journalGap(file.path) }
             known = nil
             defer { known = overlay.isEmpty ? nil : overlay }
-            var last: (bytes: UnsafeRawBufferPointer, place: JournalPlace)?
+            var last: (bytes: UnsafeRawBufferPointer, place: JournalOffset)?
             while let found = try read(into: &overlay) { last = found }
             if !isCurrent, !position.isEnd(by: words) {
                 guard try !file.hasRecord(from: overlay.top + 1) else {
@@ -129,8 +129,9 @@ extension Journal {
     }
 
     /// Renews the writer thread's snapshot and finds out what it lacks, which isn't stale.
-    func renewFittingSnapshot() throws(LMDBError) -> (UnsafeMutablePointer<ReaderSlot>, JournalFit)
-    {
+    func renewFittingSnapshot() throws(LMDBError) -> (
+        UnsafeMutablePointer<ReaderSlot>, SnapshotState
+    ) {
         var last: UInt64?
         while true {
             let slot = try renewSnapshot()

@@ -7,7 +7,7 @@ import Threading
 /// put into the data file together, in a transaction that LMDB syncs as any other.
 ///
 /// Every state has a number: each commit makes the next one, with a record or without. LMDB's
-/// content says which state it is (``JournalPosition``); that state and the records that follow
+/// content says which state it is (``JournalState``); that state and the records that follow
 /// without a gap are all commits. So a crash needs no repair: what is found is what was committed.
 ///
 /// | lock    | what                                   | held                                      |
@@ -26,10 +26,10 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     let pointer: OpaquePointer
     let map: EnvironmentMap
     let file: JournalFile
-    let words: JournalWords
+    let words: SharedJournalPage
     let limits: JournalLimits
-    let committer: Committer
-    let gate: Gate
+    let committer: CheckedCommitter
+    let mapLock: MapLock
     let options: EnvironmentOptions
     let members: DatabaseMembers
     /// Whether commits of this process may become records.
@@ -60,12 +60,12 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
 
     init(
         _ map: EnvironmentMap, _ file: JournalFile, _ options: EnvironmentOptions,
-        _ committer: Committer, _ members: DatabaseMembers
+        _ committer: CheckedCommitter, _ members: DatabaseMembers
     ) throws(LMDBError) {
         self.map = map
         self.file = file
         self.committer = committer
-        (pointer, gate) = (map.pointer, map.gate)
+        (pointer, mapLock) = (map.pointer, map.mapLock)
         limits = options.journal ?? JournalLimits()
         self.options = options
         self.members = members
@@ -79,8 +79,8 @@ final class Journal: @unchecked Sendable {  // Protected by the monitor and the 
     /// The state that a transaction of LMDB begins with.
     func position(
         in transaction: OpaquePointer, last: UInt64
-    ) throws(LMDBError) -> JournalPosition {
-        guard let position = try JournalPosition.read(in: transaction, last: last) else {
+    ) throws(LMDBError) -> JournalState {
+        guard let position = try JournalState.read(in: transaction, last: last) else {
             throw LMDBError(
                 .damaged,
                 """
@@ -101,7 +101,7 @@ extension Journal {
     ///
     /// If another process is about to commit, it settles that; whoever opens doesn't wait for it. If
     /// there can be no records, the first who commits does.
-    func takeOver(_ position: JournalPosition) throws(LMDBError) {
+    func takeOver(_ position: JournalState) throws(LMDBError) {
         guard !position.isEnd(by: words), try file.tryLock() else { return }
         defer { file.unlock() }
         do throws(LMDBError) {

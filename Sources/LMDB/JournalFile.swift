@@ -6,7 +6,7 @@ import XXHash
 /// | offset | bytes      | content                                                    |
 /// |--------|------------|------------------------------------------------------------|
 /// | 0      | 32         | `BSTJRNL1`, id, bytes of a half, XXH64 of these            |
-/// | 4,096  | 4,096      | ``JournalWords``                                           |
+/// | 4,096  | 4,096      | ``SharedJournalPage``                                           |
 /// | 8,192  | 2 × a half | ``JournalRecord``                                          |
 ///
 /// Plain reading, writing and locking. The beginnings of the halves are written once before the first
@@ -158,8 +158,8 @@ final class JournalFile: Sendable {
     }
 
     /// Maps the words.
-    func words(boot: BootID?) throws(LMDBError) -> JournalWords {
-        try JournalWords(mapping: descriptor, isReadOnly: isReadOnly, boot: boot, path: path)
+    func words(boot: BootID?) throws(LMDBError) -> SharedJournalPage {
+        try SharedJournalPage(mapping: descriptor, isReadOnly: isReadOnly, boot: boot, path: path)
     }
 }
 
@@ -192,7 +192,7 @@ extension JournalFile {
     ///
     /// - Parameter record: Whole pages in memory, too.
     /// - Returns: 0, or the error number.
-    func write(_ record: UnsafeRawBufferPointer, at place: JournalPlace) -> Int32 {
+    func write(_ record: UnsafeRawBufferPointer, at place: JournalOffset) -> Int32 {
         if Self.write(record, at: offset(of: place), to: synced) { return 0 }
         // The system wrote a part that is no whole number of blocks, or wants larger ones.
         guard errno == EINVAL,
@@ -205,7 +205,7 @@ extension JournalFile {
     /// Makes a record invalid that was written in part, and puts that on disk.
     ///
     /// - Returns: Whether that worked.
-    func erase(at place: JournalPlace) -> Bool {
+    func erase(at place: JournalOffset) -> Bool {
         let zeros = [UInt8](repeating: 0, count: JournalRecord.pageBytes)
         return zeros.withUnsafeBytes {
             Self.write($0, at: offset(of: place), to: descriptor)
@@ -215,7 +215,7 @@ extension JournalFile {
     /// Lets those know who watch the file.
     func ring() {
         var byte: UInt8 = 1
-        pwrite(descriptor, &byte, 1, JournalWords.offset + JournalWords.bellOffset)
+        pwrite(descriptor, &byte, 1, SharedJournalPage.offset + SharedJournalPage.bellOffset)
     }
 
     /// Reads the record that follows a link.
@@ -226,7 +226,7 @@ extension JournalFile {
     func read(
         _ number: UInt64, following link: JournalLink,
         into room: (_ byteCount: Int) -> UnsafeMutableRawBufferPointer
-    ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
+    ) throws(LMDBError) -> (place: JournalOffset, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
         for place in [link.place, link.place.otherHalf] {
             let head = try head(at: place)
             guard head.number == number, head.previous == link.chain,
@@ -262,7 +262,7 @@ extension JournalFile {
         var block: JournalBlock?
         for half in 0...1 {
             for offset in stride(from: 0, to: halfBytes, by: JournalRecord.pageBytes) {
-                let place = JournalPlace(half: half, offset: offset)
+                let place = JournalOffset(half: half, offset: offset)
                 let head = try head(at: place)
                 guard head.number >= number else { continue }
                 let found = try read(head, at: place) { JournalBlock.with($0, &block).free }
@@ -273,7 +273,7 @@ extension JournalFile {
     }
 
     /// What stands where the head of a record would.
-    private func head(at place: JournalPlace) throws(LMDBError) -> JournalRecord.Head {
+    private func head(at place: JournalOffset) throws(LMDBError) -> JournalRecord.Head {
         let bytes = try Self.read(
             descriptor, at: offset(of: place), count: JournalRecord.headBytes, path)
         return bytes.withUnsafeBytes { JournalRecord.Head($0) }
@@ -281,7 +281,7 @@ extension JournalFile {
 
     /// Reads the record that begins with a head; `nil` if it is not whole.
     private func read(
-        _ head: JournalRecord.Head, at place: JournalPlace,
+        _ head: JournalRecord.Head, at place: JournalOffset,
         into room: (_ byteCount: Int) -> UnsafeMutableRawBufferPointer
     ) throws(LMDBError) -> (hash: UInt64, bytes: UnsafeRawBufferPointer)? {
         guard (1...changeBytesMax).contains(head.changeBytes) else { return nil }
@@ -295,7 +295,7 @@ extension JournalFile {
         return JournalRecord.hash(bytes, id: id).map { ($0, bytes) }
     }
 
-    private func offset(of place: JournalPlace) -> Int {
+    private func offset(of place: JournalOffset) -> Int {
         Self.recordsOffset + place.half * halfBytes + place.offset
     }
 

@@ -42,7 +42,7 @@ struct JournalReserve {
     /// applied.
     ///
     /// - Returns: `nil` if there is no room.
-    func place(for space: Int, behind overlay: Overlay) throws(LMDBError) -> JournalPlace? {
+    func place(for space: Int, behind overlay: Overlay) throws(LMDBError) -> JournalOffset? {
         let place = overlay.link.place
         if place.offset + space <= file.usableBytes { return place }
         guard space <= file.halfBytes else { return nil }
@@ -66,7 +66,7 @@ struct JournalReserve {
 
     /// Gives the halves more blocks if a record has no room, and the other half may not be used or is too
     /// small.
-    private func grow(for space: Int, at place: JournalPlace) {
+    private func grow(for space: Int, at place: JournalOffset) {
         let usable = file.usableBytes
         guard usable < file.halfBytes, !isOtherHalfFree || space > usable, hasSpace else { return }
         // Without them it goes on as with halves of this size.

@@ -62,8 +62,8 @@ struct JournalSession: ~Copyable {
         var lock = flock()
         lock.l_type = Int16(kind)
         lock.l_whence = Int16(SEEK_SET)
-        lock.l_start = JournalWords.offset
-        lock.l_len = JournalWords.byteCount
+        lock.l_start = SharedJournalPage.offset
+        lock.l_len = SharedJournalPage.byteCount
         return lock
     }
 }

@@ -7,7 +7,7 @@ enum JournalSetup {
     /// - Returns: `nil` if there is none.
     static func open(
         _ map: EnvironmentMap, _ folder: Folder, _ options: EnvironmentOptions,
-        _ committer: Committer, _ members: DatabaseMembers
+        _ committer: CheckedCommitter, _ members: DatabaseMembers
     ) throws(LMDBError) -> Journal? {
         guard !folder.isUnlinked, let position = try position(map.pointer),
             let journal = try join(position, map, folder, options, committer, members)
@@ -26,8 +26,8 @@ enum JournalSetup {
     /// - Returns: `nil` if it isn't there, and the data file is complete without it.
     /// - Throws: `damaged` if the data file may lack what it has.
     static func join(
-        _ position: JournalPosition, _ map: EnvironmentMap, _ folder: Folder,
-        _ options: EnvironmentOptions, _ committer: Committer, _ members: DatabaseMembers
+        _ position: JournalState, _ map: EnvironmentMap, _ folder: Folder,
+        _ options: EnvironmentOptions, _ committer: CheckedCommitter, _ members: DatabaseMembers
     ) throws(LMDBError) -> Journal? {
         guard
             let file = try JournalFile.open(in: folder, isReadOnly: options.isReadOnly),
@@ -45,10 +45,10 @@ enum JournalSetup {
     /// - Returns: It, and the position that the commit follows.
     /// - Throws: `diskFull` and others about the file; nothing was changed then.
     static func make(
-        _ transaction: OpaquePointer, behind last: JournalPosition?, _ map: EnvironmentMap,
-        _ folder: Folder, _ options: EnvironmentOptions, _ committer: Committer,
+        _ transaction: OpaquePointer, behind last: JournalState?, _ map: EnvironmentMap,
+        _ folder: Folder, _ options: EnvironmentOptions, _ committer: CheckedCommitter,
         _ members: DatabaseMembers
-    ) throws(LMDBError) -> (Journal, JournalPosition)? {
+    ) throws(LMDBError) -> (Journal, JournalState)? {
         let id = JournalChance.number()
         let limits = options.journal ?? JournalLimits()
         guard
@@ -56,18 +56,18 @@ enum JournalSetup {
         else { return nil }
         let number = max(UInt64(mdb_txn_id(transaction)) - 1, last?.number ?? 0)
         let journal = try Journal(map, file, options, committer, members)
-        return (journal, JournalPosition(number: number, journal: id))
+        return (journal, JournalState(number: number, journal: id))
     }
 
     /// The position that LMDB has.
-    private static func position(_ pointer: OpaquePointer) throws(LMDBError) -> JournalPosition? {
+    private static func position(_ pointer: OpaquePointer) throws(LMDBError) -> JournalState? {
         var begun: OpaquePointer?
         let status = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun)
         guard status == MDB_SUCCESS, let transaction = begun else {
             throw LMDBError(status: status, "begin a transaction")
         }
         defer { mdb_txn_abort(transaction) }
-        return try JournalPosition.read(
+        return try JournalState.read(
             in: transaction, last: UInt64(mdb_txn_id(transaction)))
     }
 }

@@ -29,7 +29,7 @@ struct Overlay {
     private var kept: [Kept] = []
 
     /// An overlay without changes.
-    init(at position: JournalPosition) {
+    init(at position: JournalState) {
         base = position.number
         top = position.number
         link = position.link

@@ -15,7 +15,7 @@ struct ReaderSlot {
     /// Where keys are looked up without LMDB; `nil` if they are not.
     @usableFromInline var trees: UnsafeMutablePointer<SnapshotTrees>?
     /// The position of the snapshot that the transaction had when it was looked at last.
-    var position = JournalPosition(number: 0, journal: 0)
+    var position = JournalState(number: 0, journal: 0)
     /// The last commit in that snapshot.
     var positionTransaction: UInt64 = 0
     /// The last commit of which it is known that nothing waits behind it in a journal.

@@ -27,8 +27,8 @@ struct WaitingRecords {
         let meta = try file.newestMeta()
         var walk = PageWalk(
             file: file, meta: meta, pageCount: try file.byteCount() / meta.pageBytes)
-        guard let bytes = try walk.unnamedValue(of: JournalPosition.name) else { return }
-        let known = bytes.withUnsafeBytes { JournalPosition($0, transaction: meta.transaction) }
+        guard let bytes = try walk.unnamedValue(of: JournalState.name) else { return }
+        let known = bytes.withUnsafeBytes { JournalState($0, transaction: meta.transaction) }
         guard let position = known else {
             problems.append("The data file has a damaged position of its journal.")
             return
@@ -46,12 +46,13 @@ struct WaitingRecords {
     }
 
     private mutating func read(
-        _ journal: JournalFile, behind position: JournalPosition
+        _ journal: JournalFile, behind position: JournalState
     ) throws(LMDBError) {
         var block: JournalBlock?
         func next(
             _ number: UInt64, behind link: JournalLink
-        ) throws(LMDBError) -> (place: JournalPlace, hash: UInt64, bytes: UnsafeRawBufferPointer)? {
+        ) throws(LMDBError) -> (place: JournalOffset, hash: UInt64, bytes: UnsafeRawBufferPointer)?
+        {
             try journal.read(number, following: link) { JournalBlock.with($0, &block).free }
         }
         let words = try journal.words(boot: .current)

@@ -25,7 +25,7 @@ struct WriteState {
 
     init(_ memberList: DatabaseMembers? = nil) {
         self.memberList = memberList
-        overlay.initialize(to: Overlay(at: JournalPosition(number: 0, journal: 0)))
+        overlay.initialize(to: Overlay(at: JournalState(number: 0, journal: 0)))
     }
 
     /// Frees what the state keeps. To be called once, at the end.
@@ -36,7 +36,7 @@ struct WriteState {
 
     /// Lets go of the changes of a record, whatever became of it.
     mutating func endRecord() {
-        overlay.pointee = Overlay(at: JournalPosition(number: 0, journal: 0))
+        overlay.pointee = Overlay(at: JournalState(number: 0, journal: 0))
         draft = nil
     }
 

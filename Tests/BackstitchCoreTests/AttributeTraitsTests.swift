@@ -154,7 +154,7 @@ import Testing
         #expect(traits.converted(.null) == nil && traits.value(service: .null) == nil)
         for value in Self.values {
             guard let converted = value.converted(to: type) else {
-                #expect(throws: ValueMisfit.self) { try value.saved(as: type) }
+                #expect(throws: ValueError.self) { try value.saved(as: type) }
                 #expect(key(value, type) == [OrderedKey.null])
                 continue
             }

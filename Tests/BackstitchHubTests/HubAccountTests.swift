@@ -217,7 +217,7 @@ import Testing
         try await fixture.hub.storage.write(to: [.global]) { [fixture] transaction in
             try transaction.delete(name.key)
             try transaction.put(
-                DoomedRow.key(ada), DoomedRow(since: fixture.hub.configuration.now))
+                DeletionRow.key(ada), DeletionRow(since: fixture.hub.configuration.now))
         }
         _ = try await accounts.revoke(fixture.ada.webAuthToken)
         func write(_ number: Int) async throws {
@@ -228,11 +228,11 @@ import Testing
         }
         for number in 0..<40 { try await write(number) }
         #expect(try entries(naming: "\u{0}nobody", or: ada) == [])
-        let isDoomed = storage?.entries.keys.contains(DoomedRow.key(ada).bytes)
+        let isDoomed = storage?.entries.keys.contains(DeletionRow.key(ada).bytes)
         #expect(isDoomed == true)
-        fixture.advance(milliseconds: Eraser.graceMilliseconds)
+        fixture.advance(milliseconds: Deleter.graceMilliseconds)
         for number in 40..<80 { try await write(number) }
-        #expect(storage?.entries.keys.contains(DoomedRow.key(ada).bytes) == false)
+        #expect(storage?.entries.keys.contains(DeletionRow.key(ada).bytes) == false)
     }
 
     @Test func `a container is renamed with all that it has, and removed with it`() async throws {

@@ -59,7 +59,7 @@ final class HubFixture: Sendable {
         hub = try await Hub(
             storage: storage ?? StorageEngine.chosen.storage(.patient),
             files: store.files(over: FolderFiles(folder: folder.path), configuration),
-            configuration: configuration, machine: .system)
+            configuration: configuration, platform: .system)
         try await hub.accounts.makeContainer(Self.container, environment: "development")
         apiToken = try await hub.accounts.makeAPIToken(Self.container, environment: "development")
         ada = try await hub.accounts.signIn(
@@ -81,7 +81,7 @@ final class HubFixture: Sendable {
         try await Hub(
             storage: storage,
             files: store.files(over: FolderFiles(folder: folder.path), hub.configuration),
-            configuration: hub.configuration, machine: .system)
+            configuration: hub.configuration, platform: .system)
     }
 
     /// What becomes of a head, as the server has it decided.
@@ -94,7 +94,7 @@ final class HubFixture: Sendable {
 
     /// Waits until as many devices wait for notifications.
     func waitForListeners(_ count: Int = 1) async throws {
-        try await eventually { hub.couriers.waiterCount == count }
+        try await eventually { hub.mailboxes.waiterCount == count }
     }
 
     /// Waits until devices were told of what was changed until now.

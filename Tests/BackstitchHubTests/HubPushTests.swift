@@ -108,14 +108,14 @@ struct HubPushTests {
         try await fixture.waitForListeners()
         fixture.setClock(by: 24 * 3_600 * 1_000)
         fixture.hub.tick()
-        #expect(fixture.hub.couriers.waiterCount == 1)
+        #expect(fixture.hub.mailboxes.waiterCount == 1)
         fixture.setClock(by: -48 * 3_600 * 1_000)
         async let second = poll(fixture, laptop)
         try await fixture.waitForListeners(2)
         fixture.advance(milliseconds: HubLimits().courierMilliseconds)
         fixture.hub.tick()
-        #expect(fixture.hub.couriers.waiterCount == 0)
-        fixture.hub.couriers.releaseAll()
+        #expect(fixture.hub.mailboxes.waiterCount == 0)
+        fixture.hub.mailboxes.releaseAll()
         #expect(await first.isEmpty)
         #expect(await second.isEmpty)
     }
@@ -134,7 +134,7 @@ struct HubPushTests {
         #expect(await !poll(fixture, token).isEmpty)
         async let second = poll(fixture, token)
         try await fixture.waitForListeners()
-        fixture.hub.couriers.releaseAll()
+        fixture.hub.mailboxes.releaseAll()
         #expect(await second.isEmpty)
     }
 

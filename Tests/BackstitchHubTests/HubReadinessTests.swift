@@ -134,7 +134,7 @@ struct HubReadinessTests {
         let files = try FolderFiles(folder: folder, isShared: true)
         let hub = try await Hub(
             storage: engine.storage(.patient), files: files,
-            configuration: fixture.hub.configuration, machine: .system)
+            configuration: fixture.hub.configuration, platform: .system)
         defer { hub.close() }
         hub.tick()
         let (cut, fresh) = (files.incomingPath([1]), files.incomingPath([2]))

@@ -82,7 +82,7 @@ import Threading
         // From now on it is told what others change.
         async let first = poll()
         try await fixture.waitForListeners()
-        fixture.hub.couriers.releaseAll()
+        fixture.hub.mailboxes.releaseAll()
         #expect(await first.byteCount == 0)
         storage.hook.withLock { [notifier = fixture.hub.notifier] hook in
             hook.afterCommit = { notifier.wake(.all) }
@@ -104,18 +104,18 @@ import Threading
         await fixture.tellAll()
         async let quiet = poll()
         try await fixture.waitForListeners()
-        fixture.hub.couriers.releaseAll()
+        fixture.hub.mailboxes.releaseAll()
         #expect(await quiet.byteCount == 0)
     }
 
     @Test func `a write that failed leaves its place to whoever has it then`() async throws {
         struct Failed: Error {}
-        let feeds = ListenedFeeds()
+        let feeds = WatchedFeeds()
         let partition = Partition(number: 7)
         let access = DatabaseAccess(
             realm: RealmRow(number: 1, container: "c", environment: "e"), scope: .everybodys,
             principal: .anonymous, partition: partition)
-        let start = ListenedFeeds.Position(database: 4, zones: ["z": 2])
+        let start = WatchedFeeds.Position(database: 4, zones: ["z": 2])
         let listener = CourierListener(realm: 1, userRecordName: "u")
         feeds.add([(access, start)], of: listener) { _ in true }
         func step(_ number: UInt64) -> FeedStep {

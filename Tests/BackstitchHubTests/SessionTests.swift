@@ -114,9 +114,9 @@ import Waiting
             }()
             // It waits, or is refused.
             try await eventually {
-                fixture.hub.couriers.waiterCount > 0 || hasEnded.withLock(\.self)
+                fixture.hub.mailboxes.waiterCount > 0 || hasEnded.withLock(\.self)
             }
-            fixture.hub.couriers.releaseAll()
+            fixture.hub.mailboxes.releaseAll()
             return await status
         }
         fixture.advance(milliseconds: 2 * Self.day)

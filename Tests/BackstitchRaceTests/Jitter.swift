@@ -12,14 +12,14 @@ final class Jitter: Sendable {
 
     init(seed: UInt64) {
         state = Locked(seed)
-        let number = Interleaving.hook { [weak self] _ in self?.pass() }
+        let number = TestPoint.hook { [weak self] _ in self?.pass() }
         hook.withLock { $0 = number }
     }
 
     deinit { end() }
 
     /// Passes no more time.
-    func end() { Interleaving.unhook(hook.withLock { $0 }) }
+    func end() { TestPoint.unhook(hook.withLock { $0 }) }
 
     /// How many points were passed.
     var count: Int { points.withLock { $0 } }

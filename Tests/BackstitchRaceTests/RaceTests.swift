@@ -238,11 +238,11 @@ import Testing
         jitter.end()
         let passed = Locked(0)
         // Other suites pass points at the same time.
-        let hook = Interleaving.hook { point in
+        let hook = TestPoint.hook { point in
             if point.utf8CodeUnitCount == 3 { passed.withLock { $0 += 1 } }
         }
-        defer { Interleaving.unhook(hook) }
-        for _ in 0..<100_000 { Interleaving.point("one") }
+        defer { TestPoint.unhook(hook) }
+        for _ in 0..<100_000 { TestPoint.mark("one") }
         #expect(passed.withLock { $0 } == 100_000)
     }
 

@@ -66,7 +66,7 @@ import Testing
     @Test func `a missed version of a device that has settled was looked up`() async throws {
         let store = try await store()
         try await store.withLogWriter {
-            try $0.noteMissedVersion(of: RecordKey(RecordName("b")), modifiedMilliseconds: 1)
+            try $0.noteUnmergedVersion(of: RecordKey(RecordName("b")), modifiedMilliseconds: 1)
         }
         #expect(try problems(store) == [])
         #expect(try rules(store) { try $0.leftovers(mayGoBack: false) } == ["missed.b"])
@@ -144,7 +144,7 @@ import Testing
     @Test(arguments: ["missed", "unheard", "sent", "incomplete", "undelivered"])
     func `a note that can't be read is found`(kind: String) async throws {
         let store = try await store()
-        let kinds: [String: RecordNotes] = [
+        let kinds: [String: SyncNotes] = [
             "missed": .missed, "unheard": .unheard, "sent": .sent,
             "incomplete": .incomplete, "undelivered": .undelivered,
         ]

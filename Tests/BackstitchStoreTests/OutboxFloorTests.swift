@@ -20,7 +20,7 @@ import Testing
             try await store.withLogWriter { context in
                 let marks = context.marks
                 let last = try marks.raiseOutboxFloor(from: start, to: sequence, looked: looked)
-                return [last, try LogBounds(context.reader).outboxFloor]
+                return [last, try LogHorizon(context.reader).outboxFloor]
             }
         }
         #expect(try await raise(from: 0, to: 1, looked: 0) == [4, 1])

@@ -269,7 +269,7 @@ import Threading
     }
 
     @Test func `a record's own tables follow from its puts and deletes`() {
-        let record = RecordTables()
+        let record = InMemoryRecord()
         func bytes(_ text: String, _ body: (UnsafeRawBufferPointer) -> Void) {
             Array(text.utf8).withUnsafeBytes(body)
         }

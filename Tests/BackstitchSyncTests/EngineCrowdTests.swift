@@ -332,7 +332,7 @@ private final class Crowd: Sendable {
         await last.stop()
         await last.untilEnded()
         // Another process has its turn.
-        #expect(try SyncTurn.take(of: other) != nil, "round \(number)")
+        #expect(try SyncLease.take(of: other) != nil, "round \(number)")
     }
 
     private func heads() throws -> [UInt64] {

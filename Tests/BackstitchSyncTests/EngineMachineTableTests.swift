@@ -17,7 +17,7 @@ import Testing
 
     private static let errors: [any Error] =
         [
-            CancellationError(), SyncBasis.Outdated(), StoreError.closed,
+            CancellationError(), SyncPrecondition.Outdated(), StoreError.closed,
             StoreError(.io, "injected"), StoreError(.full, "injected"),
             SyncError(.invalidConfiguration, "injected"),
         ] + ServiceError.Code.allCases.map { ServiceError($0) }

@@ -144,10 +144,10 @@ import Testing
         var bench = EngineBench()
         bench.hand(.sync(1))
         bench.go { $0.isPush }
-        #expect(bench.fail(SyncBasis.Outdated()) == [.perform(1, .takeLease)])
+        #expect(bench.fail(SyncPrecondition.Outdated()) == [.perform(1, .takeLease)])
         #expect(bench.reply(.lease(nil)) == [.perform(1, .settleZone)])
         bench.go { $0.isFetch }
-        let actions = bench.fail(SyncBasis.Outdated())
+        let actions = bench.fail(SyncPrecondition.Outdated())
         #expect(actions.first == .giveBackLease)
         #expect(actions.codes == [.standby])
         #expect(bench.machine.status == .standby)

@@ -36,8 +36,8 @@ import Testing
             try Store(at: path, schema: Self.schema()).close()
             await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                let turn = try #require(try SyncTurn.take(of: store))
-                withExtendedLifetime(turn) { _ = kill(getpid(), SIGKILL) }
+                let lease = try #require(try SyncLease.take(of: store))
+                withExtendedLifetime(lease) { _ = kill(getpid(), SIGKILL) }
             }
             let store = try Store(at: path, schema: Self.schema())
             defer { store.close() }
@@ -45,10 +45,10 @@ import Testing
             try await engine.sync()
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let store = try Store(at: path, schema: LeaseTests.schema())
-                #expect(try SyncTurn.take(of: store) == nil)
+                #expect(try SyncLease.take(of: store) == nil)
             }
             await engine.stop()
-            #expect(try SyncTurn.take(of: store) != nil)
+            #expect(try SyncLease.take(of: store) != nil)
         }
     }
 
@@ -57,15 +57,15 @@ import Testing
     {
         try await withFolder { path in
             let first = try Store(at: path, schema: Self.schema())
-            let turn = try #require(try SyncTurn.take(of: first))
+            let lease = try #require(try SyncLease.take(of: first))
             // What a process that is being started has until it runs its own program.
             let inherited = try #require(Self.duplicate(ofFile: path + "/sync.lock"))
             defer { close(inherited) }
             let second = try Store(at: path, schema: Self.schema())
             defer { second.close() }
-            #expect(try SyncTurn.take(of: second) == nil)
-            withExtendedLifetime(turn) { first.close() }
-            #expect(try SyncTurn.take(of: second) != nil)
+            #expect(try SyncLease.take(of: second) == nil)
+            withExtendedLifetime(lease) { first.close() }
+            #expect(try SyncLease.take(of: second) != nil)
         }
     }
 
@@ -120,22 +120,22 @@ import Testing
                 }
             }
             #expect(other.status == .standby)
-            #expect(try SyncTurn.take(of: store) == nil)
+            #expect(try SyncLease.take(of: store) == nil)
             await one?.stop()
             try await other.sync()
             #expect(other.status == .idle)
             let handle = try Store(at: path, schema: Self.schema())
             defer { handle.close() }
-            #expect(try SyncTurn.take(of: handle) == nil)
+            #expect(try SyncLease.take(of: handle) == nil)
             await other.stop()
             // One that nobody holds any more has had its turn.
             one = engine(store, "a")
             try await one?.sync()
-            #expect(try SyncTurn.take(of: handle) == nil)
+            #expect(try SyncLease.take(of: handle) == nil)
             weak let last = one
             one = nil
             while last != nil, !Task.isCancelled { await Task.yield() }
-            #expect(try SyncTurn.take(of: handle) != nil)
+            #expect(try SyncLease.take(of: handle) != nil)
         }
     }
 }

@@ -34,7 +34,7 @@ import Waiting
         #expect(try reader.entries() == ["a": "9", "b": "9"])
         #expect(reader.waitingRecords > 5)
         let state = Locked(Copying())
-        let hook = Interleaving.hook { name in
+        let hook = TestPoint.hook { name in
             // Other tests make copies too.
             guard "\(name)" == point,
                 state.withLock({ $0.thread }) == UInt(pthread_self())
@@ -42,7 +42,7 @@ import Waiting
             state.withLock { $0.isHeld = true }
             blockUntil { state.withLock { $0.mayGoOn } }
         }
-        defer { Interleaving.unhook(hook) }
+        defer { TestPoint.unhook(hook) }
         let target = fixture.root + "/copy"
         let thread = SystemThread {
             state.withLock { $0.thread = UInt(pthread_self()) }

@@ -88,7 +88,7 @@ import Waiting
             closed.signal()
         }
         // It has begun to close: nothing new is let in.
-        blockUntil { code { try environment.core.gate.inside {} } == .closed }
+        blockUntil { code { try environment.core.mapLock.inside {} } == .closed }
         // Others are let in; only a close that doesn't wait would come first.
         for _ in 0..<1_000 { sched_yield() }
         leave.signal()

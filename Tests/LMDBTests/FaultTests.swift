@@ -213,11 +213,11 @@ import Testing
     }
 
     @Test func `only a commit that met no failing call met a short write`() {
-        #expect(Committer.meaning(of: EIO, reason: 0) == ENOSPC)
-        #expect(Committer.meaning(of: EIO, reason: EIO) == EIO)
-        #expect(Committer.meaning(of: EIO, reason: EINTR) == EIO)
-        #expect(Committer.meaning(of: ENOSPC, reason: ENOSPC) == ENOSPC)
-        #expect(Committer.meaning(of: 0, reason: 0) == 0)
+        #expect(CheckedCommitter.meaning(of: EIO, reason: 0) == ENOSPC)
+        #expect(CheckedCommitter.meaning(of: EIO, reason: EIO) == EIO)
+        #expect(CheckedCommitter.meaning(of: EIO, reason: EINTR) == EIO)
+        #expect(CheckedCommitter.meaning(of: ENOSPC, reason: ENOSPC) == ENOSPC)
+        #expect(CheckedCommitter.meaning(of: 0, reason: 0) == 0)
     }
 
     @Test func `a relaxed commit doesn't wait for its meta page`() throws {

@@ -150,7 +150,7 @@ import Testing
         let leftover = fixture.root + "/.store.draft-abcdef"
         mkdir(leftover, 0o755)
         try Data([1]).write(to: URL(fileURLWithPath: leftover + "/data.mdb"))
-        let used = try Draft(of: Folder(path: fixture.store))
+        let used = try StagingFolder(of: Folder(path: fixture.store))
         #expect(!FileManager.default.fileExists(atPath: leftover))
         let environment = try fixture.open()
         try environment.save(["a": "1"])

@@ -549,13 +549,13 @@ import XXHash
         let environment = try fixture.openJournaled(patient)
         for number in 0..<20 { try environment.save(["\(number)": "old"]) }
         let steps = Locked(Steps())
-        let hook = Interleaving.hook { point in
+        let hook = TestPoint.hook { point in
             guard "\(point)" == "a snapshot has its position", steps.withLock({ $0.begin() }) else {
                 return
             }
             blockUntil { steps.withLock(\.mayGoOn) }
         }
-        defer { Interleaving.unhook(hook) }
+        defer { TestPoint.unhook(hook) }
         let reader = SystemThread {
             steps.withLock { $0.reader = pthread_self() }
             let found = Result { try environment.entries() }
@@ -676,8 +676,8 @@ import XXHash
         let environment = try fixture.openJournaled(patient)
         try environment.save(["a": "1"])
         // A moment in which the system tells of the write, and others look. If they are late, a fault is missed.
-        let hook = Interleaving.hook { if "\($0)" == "a record is on disk" { usleep(30_000) } }
-        defer { Interleaving.unhook(hook) }
+        let hook = TestPoint.hook { if "\($0)" == "a record is on disk" { usleep(30_000) } }
+        defer { TestPoint.unhook(hook) }
         let watch = try environment.watchCommits { [heard] in
             let value = try? environment.entries()["a"]
             if value == "2" { heard.withLock { $0.count += 1 } }

@@ -31,30 +31,30 @@ import Threading
             #expect(readersInUse == 501)
         }
         // Idle transactions over the limit of the pool have given their slots back.
-        #expect(try environment.info.readersInUse == Gate.idleMax)
+        #expect(try environment.info.readersInUse == MapLock.idleMax)
     }
 
     @Test func `a pool of readers that contradicts itself is seen`() throws {
         let environment = try fixture.open()
         try environment.save(["a": "1"])
         try nest(3, in: environment) {}
-        let gate = environment.core.gate
-        #expect(gate.violation == nil)
-        gate.idleCount += 1
-        #expect(gate.violation?.contains("idle") == true)
-        gate.idleCount -= 2
-        #expect(gate.violation?.contains("more idle") == true)
-        gate.idleCount += 1
-        let slot = try #require(gate.firstIdle)
+        let mapLock = environment.core.mapLock
+        #expect(mapLock.violation == nil)
+        mapLock.idleCount += 1
+        #expect(mapLock.violation?.contains("idle") == true)
+        mapLock.idleCount -= 2
+        #expect(mapLock.violation?.contains("more idle") == true)
+        mapLock.idleCount += 1
+        let slot = try #require(mapLock.firstIdle)
         slot.pointee.thread = 1
-        #expect(gate.violation?.contains("uses") == true)
+        #expect(mapLock.violation?.contains("uses") == true)
         slot.pointee.thread = 0
-        gate.firstIdle = slot.pointee.nextIdle
-        gate.idleCount -= 1
-        #expect(gate.violation?.contains("reads") == true)
-        gate.firstIdle = slot
-        gate.idleCount += 1
-        #expect(gate.violation == nil)
+        mapLock.firstIdle = slot.pointee.nextIdle
+        mapLock.idleCount -= 1
+        #expect(mapLock.violation?.contains("reads") == true)
+        mapLock.firstIdle = slot
+        mapLock.idleCount += 1
+        #expect(mapLock.violation == nil)
     }
 
     @Test func `a full table of readers is an error that says what to do`() throws {

@@ -50,7 +50,7 @@ import Testing
     @Test func `decisions know no clock, no chance and no task`() {
         let pure = [
             "Sources/BackstitchCore/", "Sources/BackstitchSync/EngineMachine",
-            "Sources/BackstitchSync/Round.swift", "Sources/BackstitchSync/Standing.swift",
+            "Sources/BackstitchSync/Round.swift", "Sources/BackstitchSync/RestState.swift",
             "Sources/BackstitchSync/StepFailure.swift", "Sources/BackstitchSync/WaitingCalls.swift",
         ]
         let found = Self.sources.filter { source in pure.contains { source.path.hasPrefix($0) } }

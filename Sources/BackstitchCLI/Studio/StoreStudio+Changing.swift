@@ -40,7 +40,7 @@ extension StoreStudio {
             let record = try Self.record(call)
             return try await store.withLogWriter(author: Self.author, context: "discard") { log in
                 let entity = try log.reader.table(named: record.entity).number
-                return try EditDiscard(log).discardParked(entity, record.key)
+                return try Discard(log).discardParked(entity, record.key)
             }
         default: return nil
         }

@@ -19,7 +19,8 @@ extension BoundCondition {
 
     /// The test of the number of records that refer to the row's and fulfil a condition.
     static func referrersTest(
-        _ relation: Relation, _ condition: Condition, _ comparison: Comparison, _ number: Int,
+        _ relation: InverseReference, _ condition: Condition, _ comparison: Comparison,
+        _ number: Int,
         in entity: EntityBinding
     ) throws -> Test {
         let (other, attribute) = try entity.referrers(by: relation)

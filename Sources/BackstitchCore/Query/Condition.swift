@@ -14,7 +14,7 @@ package indirect enum Condition: Hashable, Sendable {
     case anyElement(Operand, Condition)
     /// Whether the number of records that refer to this one and fulfil a condition compares with
     /// another number as asked for.
-    case referrers(Relation, Condition, Comparison, Int)
+    case referrers(InverseReference, Condition, Comparison, Int)
     /// Whether all hold; those after the first that does not are not looked at.
     case all([Condition])
     /// Whether one holds; those after it are not looked at.
@@ -27,7 +27,7 @@ package indirect enum Condition: Hashable, Sendable {
 }
 
 /// The records of an entity that refer to others by one of its attributes.
-package struct Relation: Hashable, Sendable {
+package struct InverseReference: Hashable, Sendable {
     package let entity: String
     package let attribute: String
 

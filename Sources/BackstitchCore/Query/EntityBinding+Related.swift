@@ -23,7 +23,7 @@ extension EntityBinding {
     ///
     /// - Throws: ``QueryError`` as for a target.
     func referrers(
-        by relation: Relation
+        by relation: InverseReference
     ) throws(QueryError) -> (entity: EntityBinding, attribute: AttributeBinding) {
         let other = try entity(named: relation.entity)
         let attribute = try other.attribute(named: relation.attribute)

@@ -162,7 +162,7 @@ extension Condition {
 
 extension Query {
     /// The relation behind a to-many relationship.
-    static func relation(at keyPath: AnyKeyPath) throws -> Relation {
+    static func relation(at keyPath: AnyKeyPath) throws -> InverseReference {
         guard
             let found = Model.entitySchema.toMany.first(where: { $0.keyPath == keyPath }),
             let inverse = found.inverse()
@@ -172,6 +172,6 @@ extension Query {
                 "\(keyPath.shownName) is no to-many relationship of \(Model.entityName) that was declared "
                     + "with its inverse.")
         }
-        return Relation(entity: found.target, attribute: inverse)
+        return InverseReference(entity: found.target, attribute: inverse)
     }
 }

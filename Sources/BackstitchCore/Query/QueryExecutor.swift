@@ -62,7 +62,7 @@ package enum QueryExecutor {
         _ plan: QueryPlan, _ context: RowContext?, on source: borrowing Source, needsBody: Bool,
         _ visit: (UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Bool
     ) throws {
-        var window = Window(offset: plan.offset, limit: plan.limit)
+        var window = OffsetLimit(offset: plan.offset, limit: plan.limit)
         switch plan.ordering {
         case .asRead:
             // What the offset skips is not read unless a condition asks for it.
@@ -133,7 +133,7 @@ extension QueryPlan {
 }
 
 /// The part of an answer that offset and limit leave.
-struct Window {
+struct OffsetLimit {
     enum Step {
         case skip, take, takeLast
     }

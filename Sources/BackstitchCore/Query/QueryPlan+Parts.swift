@@ -43,7 +43,7 @@ extension QueryPlan {
         guard limit == nil, offset == 0 else { return nil }
         let parts = try parts(on: source)
         guard !parts.isEmpty else { return nil }
-        let counts = Results<Int>(count: parts.count)
+        let counts = PieceResults<Int>(count: parts.count)
         let ran = try source.alongside(count: parts.count) { part, source in
             var count = 0
             try unsafe QueryExecutor.matches(self, in: parts[part], on: source, needsBody: false) {
@@ -65,7 +65,7 @@ extension QueryPlan {
         guard grouping.isDivisible else { return false }
         let parts = try parts(on: source)
         guard !parts.isEmpty else { return false }
-        let groupings = Results<Grouping>(count: parts.count)
+        let groupings = PieceResults<Grouping>(count: parts.count)
         // It has no rows yet.
         let empty = grouping
         let ran = try source.alongside(count: parts.count) { part, source in
@@ -90,7 +90,7 @@ extension QueryPlan {
     ) throws -> [SortBuffer.Sorted]? {
         let parts = try parts(on: source)
         guard !parts.isEmpty else { return nil }
-        let sorted = Results<SortBuffer.Sorted>(count: parts.count)
+        let sorted = PieceResults<SortBuffer.Sorted>(count: parts.count)
         let ran = try source.alongside(count: parts.count) { part, source in
             var buffer = SortBuffer(countMax: stop)
             try QueryExecutor.collect(self, in: parts[part], nil, on: source, into: &buffer)
@@ -102,7 +102,7 @@ extension QueryPlan {
 
 /// What came of pieces, each set by one thread.
 @safe
-private final class Results<Result> {
+private final class PieceResults<Result> {
     private let results: UnsafeMutableBufferPointer<Result?>
 
     init(count: Int) {

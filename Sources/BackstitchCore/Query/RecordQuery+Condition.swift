@@ -113,7 +113,7 @@ extension RecordQuery {
         ) -> Self {
             Self(
                 .referrers(
-                    Relation(entity: entity, attribute: reference),
+                    InverseReference(entity: entity, attribute: reference),
                     condition?.condition ?? .constant(true), comparison, number))
         }
 

@@ -69,7 +69,7 @@ struct RelatedKeys {
 
     /// The records that those of another entity refer to.
     private static func owners<Source: RowSource & ~Copyable>(
-        by relation: Relation, fulfilling condition: Condition, isOne: Bool,
+        by relation: InverseReference, fulfilling condition: Condition, isOne: Bool,
         in entity: EntityBinding, _ costs: PlanningCosts, _ source: borrowing Source
     ) throws -> RelatedKeys? {
         let (other, attribute) = try entity.referrers(by: relation)

@@ -39,7 +39,7 @@ package struct SyncMachine: Equatable, Sendable {
     package internal(set) var batchCount: Int
     var needsPull = false
     var restarts = 0
-    var push = PushPass()
+    var push = PushState()
 
     /// A machine that has run no round.
     package init(limits: ServiceLimits = ServiceLimits(), isAtomic: Bool = false) {
@@ -86,7 +86,7 @@ package struct SyncMachine: Equatable, Sendable {
         case (.sweeping, .missed(let count)):
             return lookUpMissed(from: 0, of: count, before: .sweep)
         case (.forgetting, .done):
-            push = PushPass()
+            push = PushState()
             state = .settingUp
             return .setUp
         case (.suspending(let code), .done):
@@ -117,7 +117,7 @@ package struct SyncMachine: Equatable, Sendable {
         isSetUp: Bool, needsPull: Bool, suspension: ServiceError.Code?
     ) -> SyncAction {
         restarts = 0
-        push = PushPass()
+        push = PushState()
         self.needsPull = needsPull
         if let suspension { return finish(.suspended(suspension)) }
         guard isSetUp else {

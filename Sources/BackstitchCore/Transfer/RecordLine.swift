@@ -59,7 +59,7 @@ package struct RecordLine: Hashable, Sendable {
         }
         var values: [String: RecordValue] = [:]
         for field in fields {
-            do throws(ValueMisfit) {
+            do throws(ValueError) {
                 let value = try RecordValue(tagged: field.value)
                 if value != .null { values[field.name] = value }
             } catch {

@@ -44,9 +44,9 @@ struct FolderCopy {
         }
         let storage = try LMDBHubStorage(at: source)
         defer { storage.close() }
-        let stage = try Stage(staging)
+        let stagingFolder = try CopyStagingFolder(staging)
         // After the rename nothing is there.
-        defer { stage.remove() }
+        defer { stagingFolder.remove() }
         let folder = FolderFiles.existing(in: source)
         let old = try store.files(over: folder)
         let new = try FolderFiles(folder: staging + "/assets")
@@ -59,9 +59,9 @@ struct FolderCopy {
         guard rename(data + "/data.mdb", staging + "/data.mdb") == 0, rmdir(data) == 0 else {
             throw Self.failure("The copy can't be put together")
         }
-        try stage.sync()
+        try stagingFolder.sync()
         guard rename(staging, target) == 0 else { throw Self.failure("The copy can't be named") }
-        try Stage.sync(parent)
+        try CopyStagingFolder.sync(parent)
         return report
     }
 
@@ -152,7 +152,7 @@ struct FolderCopy {
 }
 
 /// The hidden folder that a copy is made in, which one process has at a time.
-private struct Stage: ~Copyable {
+private struct CopyStagingFolder: ~Copyable {
     private let path: String
     private let descriptor: Int32
 

@@ -18,7 +18,7 @@ extension Hub {
         let files = try store.files(
             over: FolderFiles(folder: directory + "/assets", of: directory), configuration)
         try await self.init(
-            storage: storage, files: files, configuration: configuration, machine: .system,
+            storage: storage, files: files, configuration: configuration, platform: .system,
             pool: pool)
     }
 
@@ -30,7 +30,7 @@ extension Hub {
         return try await Hub(
             storage: LMDBHubStorage.temporary(readers: pool, clock: configuration.clock),
             files: FolderFiles(folder: assetFolder), configuration: configuration,
-            machine: .system, pool: pool)
+            platform: .system, pool: pool)
     }
 
     /// Whether a folder holds a hub.
@@ -65,14 +65,14 @@ extension HubDiagnosis {
     }
 }
 
-extension HubMachine {
+extension HubPlatform {
     /// The machine that this process runs on.
-    package static var system: HubMachine {
-        var machine = HubMachine()
+    package static var system: HubPlatform {
+        var platform = HubPlatform()
         // What a large body took stays with the C library otherwise, once for each thread.
-        machine.releaseMemory = { _ = malloc_trim(0) }
+        platform.releaseMemory = { _ = malloc_trim(0) }
         // On Linux it is the thread alone that gets nicer, and not the process.
-        machine.beNicer = { _ = nice($0) }
-        return machine
+        platform.beNicer = { _ = nice($0) }
+        return platform
     }
 }

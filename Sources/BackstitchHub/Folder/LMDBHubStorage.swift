@@ -220,7 +220,7 @@ package final class LMDBHubStorage: SnapshotStorage {
     package func refuseLate() {
         readers.refuseLate()
         let late = writes.withQueue { queue in queue.waiting.removeAll { $0.work.hasToEnd } }
-        for write in late { write.finish(WorkGivenUp()) }
+        for write in late { write.finish(WorkCancelled()) }
     }
 
     package func refuseWork() {
@@ -229,7 +229,7 @@ package final class LMDBHubStorage: SnapshotStorage {
             queue.isRefusing = true
             return queue.waiting.removeAll()
         }
-        for write in refused { write.finish(WorkGivenUp()) }
+        for write in refused { write.finish(WorkCancelled()) }
     }
 
     private func enqueue(_ write: any QueuedWrite) {
@@ -244,7 +244,7 @@ package final class LMDBHubStorage: SnapshotStorage {
         } commit: { [self] first in
             commit(first)
         }
-        if isRefused { write.finish(WorkGivenUp()) }
+        if isRefused { write.finish(WorkCancelled()) }
     }
 
     /// Commits a write, and those that come after it as far as they fit.

@@ -224,7 +224,7 @@ public final class HubServer: Sendable {
             },
             abandon: { hub.admissions.abandon($0) },
             makeWork: { hub.makeWork(for: $0) },
-            answerAtOnce: { QuickAnswers(hub).answer($0) },
+            answerAtOnce: { InlineReads(hub).answer($0) },
             submit: { request, work, answer in
                 admission.submit(request, work, answer)
             },

@@ -7,11 +7,11 @@ import Threading
 
 /// Serves HTTP/1.1 through libmicrohttpd, and TLS if it has a certificate.
 ///
-/// Without TLS a ``HeadGate`` accepts connections and looks at the first head of each, because the library
-/// answers some bad heads twice and takes others. It parses the requests that follow on a connection, and
-/// all under TLS, on its own.
+/// Without TLS a ``RequestFilter`` accepts connections and looks at the first head of each, because the
+/// library answers some bad heads twice and takes others. It parses the requests that follow on a connection,
+/// and all under TLS, on its own.
 ///
-/// Invariant: the gate and the timer are set in `init`, and then touched by the first call of ``stop()``
+/// Invariant: the filter and the timer are set in `init`, and then touched by the first call of ``stop()``
 /// alone; all else never changes or is behind a lock.
 final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     let limits: HTTPLimits
@@ -24,7 +24,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     private let state = Locked(State())
     private var timer: (any DispatchSourceTimer)?
     /// Looks at heads before the library does; nil if they are encrypted.
-    private var gate: HeadGate?
+    private var filter: RequestFilter?
 
     /// TLS 1.3 and 1.2, keys that are made for each connection and ciphers that authenticate: recorded
     /// connections stay unreadable even if the certificate's key becomes known later.
@@ -43,7 +43,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
     private struct State {
         var daemon: OpaquePointer?
         var retired: [OpaquePointer] = []
-        /// What the daemon listens at; -1 if it is the gate that listens.
+        /// What the daemon listens at; -1 if it is the filter that listens.
         var socket: Int32 = -1
         var isStopping = false
         var isReplacing = false
@@ -78,7 +78,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         bodies = ByteBudget(bytes: limits.bodiesBytes, perClient: limits.bodiesBytesPerAddress)
         self.port = socket.port
         self.host = host
-        // What the library listens at is its own from here on; a gate takes it over below.
+        // What the library listens at is its own from here on; a filter takes it over below.
         let given = tls == nil ? nil : socket.release()
         let daemon = try Self.start(
             given, tls, limits, context: Unmanaged.passUnretained(self).toOpaque())
@@ -87,7 +87,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             state.daemon = daemon
             state.socket = tls == nil ? -1 : descriptor
         }
-        if tls == nil { try startGate(descriptor) }
+        if tls == nil { try startFilter(descriptor) }
         startTimer(.milliseconds(lookMilliseconds))
     }
 
@@ -111,8 +111,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         }
     }
 
-    private func startGate(_ descriptor: Int32) throws(HubError) {
-        gate = try HeadGate(
+    private func startFilter(_ descriptor: Int32) throws(HubError) {
+        filter = try RequestFilter(
             socket: descriptor, limits: limits,
             mayConnect: { [weak self] address, waiting in
                 self?.mayConnect(address, waiting: waiting) ?? false
@@ -343,8 +343,8 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
             try? await Task.sleep(nanoseconds: 5_000_000)
         }
         guard isFirst, let daemon = state.withLock({ $0.daemon }) else { return }
-        let socket = gate == nil ? MHD_quiesce_daemon(daemon) : -1
-        await gate?.stop()
+        let socket = filter == nil ? MHD_quiesce_daemon(daemon) : -1
+        await filter?.stop()
         handler.willStop()
         // The library must not be stopped while a connection waits for its answer. What does not get
         // one in time gets none: reads end between two records, and writes that run end by themselves.
@@ -368,7 +368,7 @@ final class MicroHTTPDServer: HTTPServer, @unchecked Sendable {
         }
         for daemon in daemons { MHD_stop_daemon(daemon) }
         if socket >= 0 { close(socket) }
-        gate = nil
+        filter = nil
     }
 }
 

@@ -85,7 +85,7 @@ extension HubAccounts {
 
     /// As ``signIn(_:container:environment:emailAddress:lifetimeMilliseconds:)``, for a request.
     ///
-    /// - Throws: ``WorkGivenUp`` if the work had to end before it wrote.
+    /// - Throws: ``WorkCancelled`` if the work had to end before it wrote.
     func signIn(
         _ name: String, _ realm: Realm, emailAddress: String? = nil,
         lifetimeMilliseconds: Int64? = nil, _ work: RequestWork
@@ -97,7 +97,7 @@ extension HubAccounts {
         let sweep = sweeper.sweep(of: .global)
         let userRecordName = try await change(
             name, realm, new: new, work,
-            expecting: { ExpirySweep.expected(in: .global) }
+            expecting: { Expiry.expected(in: .global) }
         ) { user, realm, transaction in
             user.emailAddress = emailAddress ?? user.emailAddress
             try session.write(of: user.userRecordName, realm: realm, limits, transaction)
@@ -192,8 +192,10 @@ extension HubAccounts {
     ) async throws -> Erasure {
         let realm = Realm(container, environment: environment)
         defer { authentications.forgetAll() }
-        return try await UserRemoval(configuration: configuration, storage: storage, eraser: eraser)
-            .remove(name, realm)
+        return try await UserRemoval(
+            configuration: configuration, storage: storage, deleter: deleter
+        )
+        .remove(name, realm)
     }
 
     /// Ends the sessions of a user, with the couriers of the devices.
@@ -210,7 +212,7 @@ extension HubAccounts {
         }
         defer { authentications.forgetAll() }
         return try await UserRemoval(
-            configuration: configuration, storage: storage, eraser: eraser
+            configuration: configuration, storage: storage, deleter: deleter
         ).endSessions(of: user, realm: number)
     }
 
@@ -240,10 +242,10 @@ extension HubAccounts {
             try transaction.delete(realm.key)
             guard let partition = try transaction.partition(of: name) else { return 0 }
             try transaction.delete(name.key)
-            try transaction.put(DoomedRow.key(partition), DoomedRow(since: now))
+            try transaction.put(DeletionRow.key(partition), DeletionRow(since: now))
             return 1
         }
-        while case let count = try await eraser.eraseSome(), count > 0 { erasure.entries += count }
+        while case let count = try await deleter.eraseSome(), count > 0 { erasure.entries += count }
         return erasure
     }
 }

@@ -10,8 +10,8 @@ import WireCrypto
 public struct HubAccounts: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
-    let sweeper: Sweeper
-    let eraser: Eraser
+    let sweeper: ExpirySweeper
+    let deleter: Deleter
     let authentications: AuthenticationCache
 
     /// An environment of a container.

@@ -8,7 +8,7 @@ import CloudKitWire
 struct UserRemoval: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
-    let eraser: Eraser
+    let deleter: Deleter
 
     func remove(
         _ name: String, _ realm: HubAccounts.Realm
@@ -26,7 +26,7 @@ struct UserRemoval: Sendable {
         erasure.sessions = try await endSessions(of: user, realm: number)
         try await removeSubscriptions(of: user, realm: number)
         erasure.databases = try await takeNames(of: user, realm: number)
-        while case let count = try await eraser.eraseSome(), count > 0 { erasure.entries += count }
+        while case let count = try await deleter.eraseSome(), count > 0 { erasure.entries += count }
         return erasure
     }
 
@@ -97,7 +97,7 @@ struct UserRemoval: Sendable {
             for name in names {
                 guard let partition = try transaction.partition(of: name) else { continue }
                 try transaction.delete(name.key)
-                try transaction.put(DoomedRow.key(partition), DoomedRow(since: now))
+                try transaction.put(DeletionRow.key(partition), DeletionRow(since: now))
                 count += 1
             }
             try transaction.delete(PasswordRow.key(realm: realm, user))

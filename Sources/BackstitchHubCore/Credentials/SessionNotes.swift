@@ -32,7 +32,7 @@ final class SessionNotes: Sendable {
                 defer { waiting.withLock { _ = $0.remove(session) } }
                 do {
                     try await write(session)
-                } catch is WorkGivenUp {
+                } catch is WorkCancelled {
                     // The hub ends. A later request notes it.
                 } catch {
                     configuration.log(failure: error, call: "session")

@@ -18,7 +18,7 @@ public final class Hub: Sendable {
     package let gate = RequestGate()
     package let storage: any HubStorage
     let assets: any HubFiles
-    let couriers: any CourierBoxes
+    let mailboxes: any MailboxStorage
     let readiness: Readiness
     let metrics: HubMetrics
     let authenticator: Authenticator
@@ -50,29 +50,29 @@ public final class Hub: Sendable {
     ///   - memory: What it keeps in memory unless hubs share it. What signatures did is in the storage.
     package init(
         storage: any HubStorage, files: any HubFiles, configuration: HubConfiguration,
-        machine: HubMachine = HubMachine(), pool: WorkPool? = nil,
-        memory: HubMemory = HubMemory()
+        platform: HubPlatform = HubPlatform(), pool: WorkPool? = nil,
+        memory: HubState = HubState()
     ) async throws {
-        let threads = HubThreads(configuration, machine, pages: pool, objects: files.objects)
+        let threads = HubThreads(configuration, platform, pages: pool, objects: files.objects)
         let metrics = HubMetrics()
         let watch = HistoryWatch(configuration: configuration, metrics: metrics)
         let readiness = Readiness()
         let address = HubAddress(configuration)
-        let (zoneNumbers, uploads, feeds) = (ZoneNumbers(), UploadBook(), ListenedFeeds())
+        let (zoneNumbers, uploads, feeds) = (ZoneNumbers(), UploadQuota(), WatchedFeeds())
         let authentications = AuthenticationCache()
         let replies = Replies(
             configuration: configuration, metrics: metrics, readiness: readiness,
             address: address)
         let authenticator = Authenticator(
             configuration: configuration, keys: memory.keys, signIns: memory.signIns)
-        let eraser = Eraser(configuration: configuration, storage: storage, assets: files)
-        let sweeper = Sweeper(
-            configuration: configuration, storage: storage, assets: files, eraser: eraser,
+        let deleter = Deleter(configuration: configuration, storage: storage, assets: files)
+        let sweeper = ExpirySweeper(
+            configuration: configuration, storage: storage, assets: files, deleter: deleter,
             pool: threads.pages)
-        let once = OnceWriter(
-            configuration: configuration, storage: storage, book: LedgerBook(), metrics: metrics)
+        let once = IdempotentWriter(
+            configuration: configuration, storage: storage, index: LedgerIndex(), metrics: metrics)
         let notifier = Notifier(
-            configuration: configuration, storage: storage, couriers: memory.couriers,
+            configuration: configuration, storage: storage, mailboxes: memory.mailboxes,
             feeds: feeds, authentications: authentications, queue: NotificationQueue(),
             metrics: metrics, pool: threads.pages)
         let uploadedFiles = AssetCalls(
@@ -81,15 +81,15 @@ public final class Hub: Sendable {
             disk: threads.disk)
 
         self.configuration = configuration
-        (self.storage, assets, couriers) = (storage, files, memory.couriers)
+        (self.storage, assets, mailboxes) = (storage, files, memory.mailboxes)
         (self.threads, self.metrics, self.readiness) = (threads, metrics, readiness)
         (self.address, self.replies, self.authenticator) = (address, replies, authenticator)
         (self.notifier, self.authentications) = (notifier, authentications)
         databases = DatabaseMaker(storage: storage, configuration: configuration)
         sessions = SessionNotes(configuration, storage, threads.pages)
-        parsing = ParseBudget(bytes: configuration.limits.parsedBytes, machine)
+        parsing = ParseBudget(bytes: configuration.limits.parsedBytes, platform)
         accounts = HubAccounts(
-            configuration: configuration, storage: storage, sweeper: sweeper, eraser: eraser,
+            configuration: configuration, storage: storage, sweeper: sweeper, deleter: deleter,
             authentications: authentications)
         signIns = HubSignIns(configuration: configuration, storage: storage, sweeper: sweeper)
         signInPages = SignInPages(
@@ -112,7 +112,7 @@ public final class Hub: Sendable {
         self.files = uploadedFiles
         devices = DeviceCalls(
             configuration: configuration, storage: storage, address: address,
-            couriers: memory.couriers, notifier: notifier)
+            mailboxes: memory.mailboxes, notifier: notifier)
         let hasBucket = files.objects != nil
         let hasObjects = try await storage.prepareHub(configuration, hasBucket: hasBucket)
         lacksBucket.withLock { $0 = hasObjects && !hasBucket }
@@ -120,7 +120,7 @@ public final class Hub: Sendable {
 
     /// Ends the hub. Requests must have been answered.
     public func close() {
-        couriers.releaseAll()
+        mailboxes.releaseAll()
         threads.stop()
         storage.close()
         assets.endServing()
@@ -164,7 +164,7 @@ public final class Hub: Sendable {
     /// All that is counted.
     package var metricFamilies: [MetricFamily] {
         metrics.families(
-            waitingCouriers: couriers.waiterCount, waiting: threads.waiting,
+            waitingCouriers: mailboxes.waiterCount, waiting: threads.waiting,
             storageMisses: storage.missCount, storageRoundTrips: storage.roundTripCount)
             + (assets.objects?.families() ?? [])
             + serverMetrics.withLock { $0 }.flatMap { $0.families() }
@@ -176,14 +176,14 @@ public final class Hub: Sendable {
         threads.refuseLate()
         parsing.refuseLate()
         storage.refuseLate()
-        couriers.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
+        mailboxes.releaseWaiters(before: now - configuration.limits.courierMilliseconds)
         readiness.tick(now: now)
-        couriers.forget(before: now - configuration.limits.absentCourierMilliseconds)
+        mailboxes.forget(before: now - configuration.limits.absentCourierMilliseconds)
         records.sweeper.removeOldUploads(now: now)
     }
 
     /// Ends all long polls: the server ends.
-    package func releaseWaiters() { couriers.releaseAll() }
+    package func releaseWaiters() { mailboxes.releaseAll() }
 
     /// Counts a request that the server itself refused.
     package func countRefusal(status: Int) { metrics.countRequest("refused", status: status) }

@@ -30,7 +30,7 @@ extension HubPage {
             do {
                 let (hash, listener) = try await hub.devices.courier(at: target)
                 let now = hub.configuration.steadyNow
-                hub.couriers.wait(hash, of: listener, now: now) { notification in
+                hub.mailboxes.wait(hash, of: listener, now: now) { notification in
                     guard let notification else { return answer(.success(.json([]))) }
                     Task {
                         do {

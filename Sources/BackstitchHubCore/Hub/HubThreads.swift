@@ -12,16 +12,16 @@ struct HubThreads: Sendable {
     ///   - pages: Threads that the hub shares with its storage; nil for some of its own.
     ///   - objects: Those that wait for a bucket.
     init(
-        _ configuration: HubConfiguration, _ machine: HubMachine, pages: WorkPool?,
+        _ configuration: HubConfiguration, _ platform: HubPlatform, pages: WorkPool?,
         objects: HubObjects?
     ) {
         let (limits, clock) = (configuration.limits, configuration.clock.steadyMilliseconds)
         self.objects = objects
-        self.pages = pages ?? WorkPool(configuration, machine)
+        self.pages = pages ?? WorkPool(configuration, platform)
         passwords = WorkPool(
-            limits, machine, threads: limits.passwordThreads, waiting: limits.waitingPasswords,
+            limits, platform, threads: limits.passwordThreads, waiting: limits.waitingPasswords,
             clock: clock)
-        disk = WorkPool(limits, machine, threads: limits.uploadThreads, clock: clock)
+        disk = WorkPool(limits, platform, threads: limits.uploadThreads, clock: clock)
     }
 
     /// How many jobs wait for a thread.

@@ -24,7 +24,7 @@ struct Replies: Sendable {
         case var error as WireError:
             if error.code == .authenticationRequired { error.redirectURL = signInURL(request) }
             return failure(error)
-        case is WorkGivenUp: return failure(.tooBusy)
+        case is WorkCancelled: return failure(.tooBusy)
         default:
             configuration.log(failure: error, call: call)
             if let error = error as? any StorageFailure, error.isAboutSpace {

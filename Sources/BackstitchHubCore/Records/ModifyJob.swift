@@ -33,7 +33,7 @@ struct ModifyJob: Sendable {
         let place = zoneNumbers.place(of: zoneID.zoneName, in: partition)
         toldPlace.withLock { $0 = place }
         return access.expected(zones: [zoneID]) + ledger.expected
-            + ZoneWriter.expected(in: partition) + ExpirySweep.expected(in: partition)
+            + ZoneWriter.expected(in: partition) + Expiry.expected(in: partition)
             + [.key(FeedHistory.key(partition))]
             + (place.map(expected(in:)) ?? [])
     }
@@ -152,7 +152,7 @@ struct ModifyJob: Sendable {
             try transaction.noteChange(
                 of: &zone, in: &database, access, now: now, limits)
             // Behind the row of the database, which it may write too.
-            try ExpirySweep(
+            try Expiry(
                 transaction: transaction, partition: access.partition, assets: assets,
                 limits: limits, now: now
             ).run()

@@ -9,7 +9,7 @@ import WireCrypto
 public struct HubSignIns: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
-    let sweeper: Sweeper
+    let sweeper: ExpirySweeper
 
     /// The fewest and the most bytes of a password.
     public static let passwordBytes = 8...1_024
@@ -53,7 +53,7 @@ public struct HubSignIns: Sendable {
         let end = configuration.now + Int64(configuration.limits.signInCodeMinutes) * 60_000
         let sweep = sweeper.sweep(of: .global)
         try await storage.write(
-            to: [.global], expecting: { [.key(realm.key)] + ExpirySweep.expected(in: .global) }
+            to: [.global], expecting: { [.key(realm.key)] + Expiry.expected(in: .global) }
         ) { transaction in
             let (user, number) = try transaction.signInUser(name, realm)
             let key = SignInCodeRow.key(code)

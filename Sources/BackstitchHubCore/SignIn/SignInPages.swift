@@ -10,7 +10,7 @@ struct SignInPages: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let accounts: HubAccounts
-    let sweeper: Sweeper
+    let sweeper: ExpirySweeper
     let signIns: any SignInLimiting
     /// Threads for passwords alone.
     let passwords: WorkPool
@@ -74,7 +74,7 @@ struct SignInPages: Sendable {
             return forms(Self.failed, status: 401)
         } catch Refusal.throttled {
             return forms(Self.throttled, status: 429)
-        } catch is WorkGivenUp {
+        } catch is WorkCancelled {
             var response = forms(Self.busy, status: 503)
             response.headers.append(HubRequest.Header("Retry-After", "\(Self.busySeconds)"))
             return response
@@ -234,7 +234,7 @@ struct SignInPages: Sendable {
         let (sweep, key) = (sweeper.sweep(of: .global), UserRow.key(realm: realm, userRecordName))
         return try await storage.write(
             work, to: [.global],
-            expecting: { [.key(key)] + queries + ExpirySweep.expected(in: .global) }
+            expecting: { [.key(key)] + queries + Expiry.expected(in: .global) }
         ) { transaction in
             guard let user: UserRow = try transaction.row(key), !user.isErased,
                 try check(transaction)

@@ -28,11 +28,11 @@ package final class HubObjects: Sendable {
 
     /// - Parameter endRequests: Has requests to the bucket fail: the hub ends.
     package init(
-        _ limits: HubLimits, _ machine: HubMachine, clock: HubClock,
+        _ limits: HubLimits, _ platform: HubPlatform, clock: HubClock,
         families: @escaping @Sendable () -> [MetricFamily],
         endRequests: @escaping @Sendable () -> Void
     ) {
-        pool = WorkPool(limits, machine, clock: clock.steadyMilliseconds)
+        pool = WorkPool(limits, platform, clock: clock.steadyMilliseconds)
         (self.families, self.endRequests) = (families, endRequests)
     }
 

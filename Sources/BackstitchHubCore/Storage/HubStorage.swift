@@ -13,7 +13,7 @@ package protocol HubStorage: Sendable {
     /// - Parameters:
     ///   - lane: How long it may take.
     ///   - work: Counts what is read, and ends it between two keys.
-    /// - Throws: ``WorkGivenUp``, or what the closure throws.
+    /// - Throws: ``WorkCancelled``, or what the closure throws.
     func read<R: Sendable>(
         _ lane: WorkPool.Lane, _ work: RequestWork,
         _ body: @escaping @Sendable (any HubReading) throws -> R
@@ -55,7 +55,7 @@ package protocol HubStorage: Sendable {
     ///
     /// - Parameter queries: What it reads as far as that is known before, so that what writes of one
     ///   commit read can be fetched together; see ``HubReading/expect(_:)``.
-    /// - Throws: ``WorkGivenUp`` if the work had to end before it ran, or what the closure throws.
+    /// - Throws: ``WorkCancelled`` if the work had to end before it ran, or what the closure throws.
     func write<R: Sendable>(
         _ work: RequestWork, to partitions: Partitions,
         expecting queries: @escaping @Sendable () -> [KeyQuery],

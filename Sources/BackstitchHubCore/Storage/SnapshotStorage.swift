@@ -30,7 +30,7 @@ extension SnapshotStorage {
             // What answers a read counts what it makes, and compresses it.
             answer(Result { try snapshot(work, body) })
         } refuse: {
-            answer(.failure(WorkGivenUp()))()
+            answer(.failure(WorkCancelled()))()
         }
     }
 }

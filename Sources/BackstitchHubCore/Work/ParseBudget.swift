@@ -41,16 +41,16 @@ package final class ParseBudget: Sendable {
     private let bytesMax: Int
     private let state: Locked<State>
 
-    private let machine: HubMachine
+    private let platform: HubPlatform
 
-    init(bytes: Int, _ machine: HubMachine) {
-        (bytesMax, self.machine) = (bytes, machine)
+    init(bytes: Int, _ platform: HubPlatform) {
+        (bytesMax, self.platform) = (bytes, platform)
         state = Locked(State(free: bytes))
     }
 
     /// Runs a closure while a body of so many bytes is worked at.
     ///
-    /// - Throws: ``WorkGivenUp`` where the hub ends, or the work had to while it waited; or what the closure throws.
+    /// - Throws: ``WorkCancelled`` where the hub ends, or the work had to while it waited; or what the closure throws.
     func with<R>(
         bytes: Int, _ work: RequestWork, _ body: () async throws -> R
     ) async throws -> R {
@@ -66,13 +66,13 @@ package final class ParseBudget: Sendable {
             guard let admitted else { return continuation.resume(returning: false) }
             for waiter in admitted { waiter.continuation.resume(returning: true) }
         }
-        guard isAdmitted else { throw WorkGivenUp() }
+        guard isAdmitted else { throw WorkCancelled() }
         defer { release(bytes) }
         return try await body()
     }
 
     private func release(_ bytes: Int) {
-        if bytes == bytesMax { machine.releaseMemory() }
+        if bytes == bytesMax { platform.releaseMemory() }
         let admitted = state.withLock { state in
             state.free += bytes
             return state.admit()

@@ -68,7 +68,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
     private var costMax = Int.max
     /// How often ``step()`` was called.
     private var steps = 0
-    /// How many entries the transaction wrote that say when a row expires. ``ExpirySweep`` removes twice as
+    /// How many entries the transaction wrote that say when a row expires. ``Expiry`` removes twice as
     /// many old ones and some more, so that they don't pile up.
     var expiries = 0
     /// Whether the work is a write that runs, see ``unlimit()``.
@@ -113,16 +113,16 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
             || deadline < .max && clock() >= deadline
     }
 
-    /// Throws ``WorkGivenUp`` if the work has to stop.
+    /// Throws ``WorkCancelled`` if the work has to stop.
     package func check() throws {
-        if hasToEnd { throw WorkGivenUp() }
+        if hasToEnd { throw WorkCancelled() }
     }
 
     // MARK: Counting
 
     /// Counts a key and the bytes of its value, and is a ``step()``.
     ///
-    /// - Throws: ``WorkTooLarge``, ``WorkGivenUp``.
+    /// - Throws: ``WorkTooLarge``, ``WorkCancelled``.
     package func countKey(bytes: Int = 0) throws {
         meter.keysRead += 1
         meter.bytesRead += bytes
@@ -164,7 +164,7 @@ package final class RequestWork: @unchecked Sendable {  // One thread at a time 
 struct WorkTooLarge: Error {}
 
 /// The work of a request was stopped, see ``RequestWork/hasToEnd``, or found no place in a queue.
-package struct WorkGivenUp: Error {
+package struct WorkCancelled: Error {
     package init() {}
 }
 

@@ -41,7 +41,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     private let waitingMax: Int
     private let waitingPerClientMax: Int
     private let waitMilliseconds: Int64
-    private let machine: HubMachine
+    private let platform: HubPlatform
     /// Milliseconds of the steady clock.
     private let clock: @Sendable () -> Int64
     private let monitor = Monitor()
@@ -55,10 +55,10 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     ///     bound for each client, unless given.
     ///   - clock: Milliseconds of the steady clock, by which jobs wait too long; never unless given.
     package init(
-        _ limits: HubLimits, _ machine: HubMachine = HubMachine(), threads: Int? = nil,
+        _ limits: HubLimits, _ platform: HubPlatform = HubPlatform(), threads: Int? = nil,
         waiting: Int? = nil, clock: @escaping @Sendable () -> Int64 = { 0 }
     ) {
-        (self.machine, self.clock) = (machine, clock)
+        (self.platform, self.clock) = (platform, clock)
         threadsMax = threads ?? max(2, limits.readThreads)
         scansMax = max(1, threadsMax / 2)
         waitingMax = waiting ?? limits.waitingReads
@@ -67,9 +67,9 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     }
 
     /// The threads that read for a hub.
-    package convenience init(_ configuration: HubConfiguration, _ machine: HubMachine) {
+    package convenience init(_ configuration: HubConfiguration, _ platform: HubPlatform) {
         self.init(
-            configuration.limits, machine, clock: configuration.clock.steadyMilliseconds)
+            configuration.limits, platform, clock: configuration.clock.steadyMilliseconds)
     }
 
     /// Has a thread run a job.
@@ -135,7 +135,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
 
     /// Runs a closure on a thread of the pool.
     ///
-    /// - Throws: ``WorkGivenUp`` if it never ran; or what the closure throws.
+    /// - Throws: ``WorkCancelled`` if it never ran; or what the closure throws.
     package func run<R: Sendable>(
         _ lane: Lane, _ work: RequestWork, _ body: @escaping @Sendable () throws -> R
     ) async throws -> R {
@@ -144,7 +144,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
                 let result = Result { try body() }
                 return { [self] in handOver { continuation.resume(with: result) } }
             } refuse: { [self] in
-                handOver { continuation.resume(throwing: WorkGivenUp()) }
+                handOver { continuation.resume(throwing: WorkCancelled()) }
             }
         }
     }
@@ -172,7 +172,7 @@ package final class WorkPool: @unchecked Sendable {  // All state is protected b
     static let niceness: Int32 = 5
 
     private func serve() {
-        machine.beNicer(Self.niceness)
+        platform.beNicer(Self.niceness)
         monitor.enter()
         while true {
             guard let (lane, client, job) = next() else {

@@ -82,14 +82,16 @@ import Glibc
     // MARK: Round trips
 
     /// Sends calls together, and waits for their answers.
-    func roundTrip(_ calls: [Call]) throws(PostgreSQLError) -> [Rows] {
+    func roundTrip(_ calls: [BoundStatement]) throws(PostgreSQLError) -> [Rows] {
         try settle()
         roundTrips += 1
         return try receive(send(calls))
     }
 
     /// Sends calls whose answers nobody needs; the next round trip takes them.
-    func sendOnly(_ calls: [Call]) throws(PostgreSQLError) { owed.append(try send(calls)) }
+    func sendOnly(_ calls: [BoundStatement]) throws(PostgreSQLError) {
+        owed.append(try send(calls))
+    }
 
     /// Takes the answers that nobody waited for.
     private func settle() throws(PostgreSQLError) {
@@ -98,7 +100,7 @@ import Glibc
         for steps in owed { _ = try receive(steps) }
     }
 
-    private func send(_ calls: [Call]) throws(PostgreSQLError) -> [Step] {
+    private func send(_ calls: [BoundStatement]) throws(PostgreSQLError) -> [Step] {
         var steps: [Step] = []
         for call in calls {
             let statement = call.statement
@@ -117,7 +119,7 @@ import Glibc
         return steps
     }
 
-    private func send(_ call: Call) throws(PostgreSQLError) {
+    private func send(_ call: BoundStatement) throws(PostgreSQLError) {
         let formats = [Int32](repeating: 1, count: call.counts.count)
         let lengths = call.counts.map { Int32($0) }
         // A parameter without bytes must not become null, which it would without an address.

@@ -17,13 +17,13 @@ struct SessionSettings: Sendable {
     static let plain = SessionSettings(values: [])
 
     /// The one statement that sets all. What a commit waits for is raised if it is less than the disk.
-    var call: Call {
+    var call: BoundStatement {
         let settings = values.map { "set_config('\($0.name)', '\($0.value)', false)" }
         let durable = """
             CASE WHEN current_setting('synchronous_commit') = 'off' \
             THEN set_config('synchronous_commit', 'on', false) END
             """
         let sql = "SELECT " + (settings + [durable]).joined(separator: ", ")
-        return Call(Statement("settings", sql: sql))
+        return BoundStatement(Statement("settings", sql: sql))
     }
 }

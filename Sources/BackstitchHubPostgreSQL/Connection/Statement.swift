@@ -23,7 +23,7 @@ struct Statement: Hashable, Sendable {
 }
 
 /// A statement with the values of its parameters, in the server's binary form.
-struct Call: Sendable {
+struct BoundStatement: Sendable {
     let statement: Statement
     /// One after another, without gaps.
     private(set) var bytes: [UInt8] = []
@@ -34,7 +34,7 @@ struct Call: Sendable {
 
     private consuming func adding(
         _ kind: Statement.Kind, _ write: (inout [UInt8]) -> Void
-    ) -> Call {
+    ) -> BoundStatement {
         precondition(
             counts.count < statement.kinds.count && statement.kinds[counts.count] == kind,
             "A statement was given another parameter than it has.")
@@ -44,17 +44,17 @@ struct Call: Sendable {
         return self
     }
 
-    consuming func adding(_ number: Int64) -> Call {
+    consuming func adding(_ number: Int64) -> BoundStatement {
         adding(.number) { $0.add(bigEndian: number) }
     }
 
-    consuming func adding(_ bytes: some Collection<UInt8>) -> Call {
+    consuming func adding(_ bytes: some Collection<UInt8>) -> BoundStatement {
         adding(.bytes) { $0 += bytes }
     }
 
-    consuming func adding(_ text: String) -> Call { adding(.text) { $0 += text.utf8 } }
+    consuming func adding(_ text: String) -> BoundStatement { adding(.text) { $0 += text.utf8 } }
 
-    consuming func adding(_ numbers: [Int64]) -> Call {
+    consuming func adding(_ numbers: [Int64]) -> BoundStatement {
         adding(.numbers) { target in
             target.addArray(of: .number, count: numbers.count)
             for number in numbers {
@@ -64,7 +64,7 @@ struct Call: Sendable {
         }
     }
 
-    consuming func adding<Bytes: Collection<UInt8>>(_ list: [Bytes]) -> Call {
+    consuming func adding<Bytes: Collection<UInt8>>(_ list: [Bytes]) -> BoundStatement {
         adding(.list) { target in
             target.addArray(of: .bytes, count: list.count)
             for bytes in list {

@@ -62,12 +62,15 @@ enum HubSchema {
     /// - Parameter identity: That of new tables.
     /// - Returns: Whether something was to be done.
     static func migrate(_ connection: Connection, identity: Int64) throws -> Bool {
-        _ = try connection.roundTrip([Call(begin), Call(lock)])
-        var calls: [Call] = []
+        _ = try connection.roundTrip([BoundStatement(begin), BoundStatement(lock)])
+        var calls: [BoundStatement] = []
         if try read(connection) == nil {
-            calls = tables.map { Call($0) } + [Call(addMeta).adding(version).adding(identity)]
+            calls =
+                tables.map { BoundStatement($0) } + [
+                    BoundStatement(addMeta).adding(version).adding(identity)
+                ]
         }
-        _ = try connection.roundTrip(calls + [Call(commit)])
+        _ = try connection.roundTrip(calls + [BoundStatement(commit)])
         return !calls.isEmpty
     }
 
@@ -79,7 +82,7 @@ enum HubSchema {
                 "The database \(address.name) has no hub. Make its tables with 'backstitch hub "
                     + "migrate --storage ADDRESS'.")
         }
-        guard try connection.roundTrip([Call(safety)])[0].count == 1 else {
+        guard try connection.roundTrip([BoundStatement(safety)])[0].count == 1 else {
             throw HubError(
                 .invalid,
                 "The server of the database \(address.name) has fsync off, so that a power cut would "
@@ -92,8 +95,8 @@ enum HubSchema {
     ///
     /// - Throws: A failure that says what to do if they are of another version.
     static func read(_ connection: Connection) throws -> Identity? {
-        guard try connection.roundTrip([Call(isThere)])[0].count == 1 else { return nil }
-        let rows = try connection.roundTrip([Call(meta)])[0]
+        guard try connection.roundTrip([BoundStatement(isThere)])[0].count == 1 else { return nil }
+        let rows = try connection.roundTrip([BoundStatement(meta)])[0]
         guard rows.count == 1 else {
             throw HubError(
                 .damaged,

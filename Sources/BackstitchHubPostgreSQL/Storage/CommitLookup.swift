@@ -41,8 +41,8 @@ enum CommitLookup {
         for mark: Int64, _ number: Int64?, in partition: Partition, _ connection: Connection
     ) throws -> Outcome {
         let rows = try connection.roundTrip([
-            Call(PartitionCommit.begin), Call(look).adding(partition.column),
-            Call(PartitionCommit.rollback),
+            BoundStatement(PartitionCommit.begin), BoundStatement(look).adding(partition.column),
+            BoundStatement(PartitionCommit.rollback),
         ])[1]
         return outcome(
             of: mark, number, lastNumber: try rows.number(0, 0), marks: rows.numbers(0, 1))

@@ -71,8 +71,8 @@ enum EntryQuery {
         var prefixes: [ArraySlice<UInt8>] = []
         var cuts: [Int64] = []
 
-        func call(_ statement: Statement) -> Call {
-            Call(statement).adding(partitions).adding(starts).adding(ends).adding(counts)
+        func call(_ statement: Statement) -> BoundStatement {
+            BoundStatement(statement).adding(partitions).adding(starts).adding(ends).adding(counts)
                 .adding(named).adding(prefixes).adding(cuts)
         }
 
@@ -106,7 +106,7 @@ enum EntryQuery {
     ///
     /// - Parameter opening: What is sent before them.
     static func find(
-        _ queries: [KeyQuery], after opening: [Call], _ connection: Connection
+        _ queries: [KeyQuery], after opening: [BoundStatement], _ connection: Connection
     ) throws -> (opening: [Rows], fetched: BufferedTransaction.Fetched) {
         var calls = opening
         var plans: [Plan] = []
@@ -145,7 +145,7 @@ enum EntryQuery {
             let parts = Dictionary(grouping: keys) { $0.partition ?? .global }
             for (partition, keys) in parts.sorted(by: { $0.key < $1.key }) {
                 let list = keys.map(\.behindPartition)
-                calls.append(Call(Self.keys).adding(partition.column).adding(list))
+                calls.append(BoundStatement(Self.keys).adding(partition.column).adding(list))
                 plans.append(.keys(partition))
             }
         }
@@ -251,13 +251,13 @@ enum EntryQuery {
     }
 
     /// The call for a range that is not in one partition alone; nil for one that is, or that is empty.
-    private static func wideCall(of range: KeyQuery.Range) -> Call? {
+    private static func wideCall(of range: KeyQuery.Range) -> BoundStatement? {
         let (start, end) = bounds(range)
         guard start < end, Partition(prefix: range.prefix) == nil, let first = Position(start)
         else { return nil }
         // No partition has a number that the column can't have.
         let last = Position(end) ?? Position(column: .max, key: lastKey)
-        return Call(range.isReverse ? lastWideRange : wideRange).adding(first.column)
+        return BoundStatement(range.isReverse ? lastWideRange : wideRange).adding(first.column)
             .adding(first.key).adding(last.column).adding(last.key)
             .adding(Int64(clamping: range.countMax))
     }

@@ -83,11 +83,11 @@ final class PartitionCommit {
     }
 
     /// The calls that begin the transaction and lock the partitions; none once they were sent.
-    private var opening: [Call] {
+    private var opening: [BoundStatement] {
         if hasBegun { return [] }
         return [
-            Call(Self.begin),
-            Call(Self.lock).adding(partitions.ascending.map(\.column)).adding(mark),
+            BoundStatement(Self.begin),
+            BoundStatement(Self.lock).adding(partitions.ascending.map(\.column)).adding(mark),
         ]
     }
 
@@ -113,7 +113,7 @@ final class PartitionCommit {
 
     /// Rolls back a transaction that wrote nothing, without waiting for the server's answer.
     func end() throws {
-        try connection.sendOnly([Call(Self.rollback)])
+        try connection.sendOnly([BoundStatement(Self.rollback)])
     }
 
     /// Locks the partitions, unless a read has done so. To be called before ``end(_:)``.
@@ -153,18 +153,18 @@ final class PartitionCommit {
         }
         let removals = transaction.writes.filter { $0.value == nil }.keys.sorted()
         for key in removals where transaction.isStored(key) != false { removed.add(key) }
-        var calls: [Call] = []
+        var calls: [BoundStatement] = []
         if !removed.keys.isEmpty || !changed.keys.isEmpty || !added.keys.isEmpty {
             calls.append(
-                Call(Self.write).adding(removed.partitions).adding(removed.keys)
+                BoundStatement(Self.write).adding(removed.partitions).adding(removed.keys)
                     .adding(changed.partitions).adding(changed.keys).adding(changed.values)
                     .adding(added.partitions).adding(added.keys).adding(added.values))
         }
         if !put.keys.isEmpty {
             calls.append(
-                Call(Self.put).adding(put.partitions).adding(put.keys).adding(put.values))
+                BoundStatement(Self.put).adding(put.partitions).adding(put.keys).adding(put.values))
         }
-        calls.append(Call(Self.commit))
+        calls.append(BoundStatement(Self.commit))
         let rows = try connection.roundTrip(calls)
         guard rows.last?.tag == "COMMIT" else {
             throw PostgreSQLError(.refused, "A transaction was undone in place of its commit.")

@@ -45,7 +45,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
             steadyMilliseconds: clock.steadyMilliseconds)
         lanes.withLock { lanes in
             lanes = WriteLanes(threads: Self.commitsMax) { [weak self] lane, first in
-                guard let self else { return first.finish(WorkGivenUp()) }
+                guard let self else { return first.finish(WorkCancelled()) }
                 commit(lane, first)
             }
         }
@@ -91,12 +91,12 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
 
     package func refuseLate() {
         readers.refuseLate()
-        for write in lanes.withLock({ $0 })?.takeLate() ?? [] { write.finish(WorkGivenUp()) }
+        for write in lanes.withLock({ $0 })?.takeLate() ?? [] { write.finish(WorkCancelled()) }
     }
 
     package func refuseWork() {
         readers.stop()
-        for write in lanes.withLock({ $0 })?.stop() ?? [] { write.finish(WorkGivenUp()) }
+        for write in lanes.withLock({ $0 })?.stop() ?? [] { write.finish(WorkCancelled()) }
     }
 
     package func close() {
@@ -146,7 +146,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         var hasBegun = false
         let transaction = BufferedTransaction(work) { queries in
             do {
-                let opening = hasBegun ? [] : [Call(Self.beginRead)]
+                let opening = hasBegun ? [] : [BoundStatement(Self.beginRead)]
                 let (_, fetched) = try EntryQuery.find(queries, after: opening, connection)
                 hasBegun = true
                 return fetched
@@ -158,7 +158,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         let result = Result { try body(transaction) }
         note(transaction, roundTrips: connection.roundTrips - before)
         if let failure { throw failure }
-        if hasBegun { try connection.sendOnly([Call(PartitionCommit.commit)]) }
+        if hasBegun { try connection.sendOnly([BoundStatement(PartitionCommit.commit)]) }
         pool.giveBack(connection)
         return try result.get()
     }
@@ -174,7 +174,7 @@ package final class PostgreSQLHubStorage: SnapshotStorage {
         return try await withCheckedThrowingContinuation { continuation in
             let write = WaitingWrite(
                 work, to: partitions, expecting: queries, body, continuation)
-            if lanes?.add(write) != true { write.finish(WorkGivenUp()) }
+            if lanes?.add(write) != true { write.finish(WorkCancelled()) }
         }
     }
 

@@ -133,7 +133,7 @@ final class Waker: Sendable {
             let (listener, isStopped) = state.withLock { ($0.listener, $0.isStopped) }
             if let listener, !hears {
                 let listen = Statement("listen", sql: "LISTEN \(identity.channel)")
-                _ = try connection.roundTrip([Call(listen)])
+                _ = try connection.roundTrip([BoundStatement(listen)])
                 hears = true
                 state.withLock { $0.isListening = true }
                 // Commits that were made while this hub did not listen were not reported to it.
@@ -145,7 +145,7 @@ final class Waker: Sendable {
             switch action {
             case .tell(let text):
                 _ = try connection.roundTrip([
-                    Call(Self.tell).adding(identity.channel).adding(text)
+                    BoundStatement(Self.tell).adding(identity.channel).adding(text)
                 ])
                 state.withLock { $0.schedule.told() }
             case .look: if let listener { try look(listener, connection) }
@@ -164,8 +164,8 @@ final class Waker: Sendable {
     /// Looks at the partitions that are watched, and whether the hub that cleans up has gone.
     private func look(_ listener: Listener, _ connection: Connection) throws {
         let partitions = listener.watching()
-        var calls = [Call(Self.look).adding(partitions.map(\.column))]
-        if !cleansUp { calls.append(Call(Self.takeTurn).adding(identity.number)) }
+        var calls = [BoundStatement(Self.look).adding(partitions.map(\.column))]
+        if !cleansUp { calls.append(BoundStatement(Self.takeTurn).adding(identity.number)) }
         let answers = try connection.roundTrip(calls)
         let rows = answers[0]
         var found = Dictionary(partitions.map { ($0, Int64(0)) }) { first, _ in first }

@@ -24,7 +24,7 @@ struct CompactionChunk: ~Copyable {
 
     /// A record that has operations in the chunk.
     struct Record {
-        let place: RecordPlace
+        let place: StoredRecordID
         /// The operations that are replaced: the baseline from before the chunk, then those of the
         /// chunk.
         var entries: [Entry] = []
@@ -43,7 +43,7 @@ struct CompactionChunk: ~Copyable {
     private(set) var end: UInt64
     private(set) var visited = 0
     private var bytes = 0
-    private var positions: [RecordPlace: Int] = [:]
+    private var positions: [StoredRecordID: Int] = [:]
     private var folder = RowFolder()
     private let run: CompactionRun
     private let reader: TableReader
@@ -56,7 +56,7 @@ struct CompactionChunk: ~Copyable {
         self.run = run
         let (first, last) = (run.next, run.horizon)
         end = last
-        let bounds = LogBounds(reader)
+        let bounds = LogHorizon(reader)
         (maySync, outboxFloor) = (try bounds.maySync, try bounds.outboxFloor)
         try reader.access.withCursor(in: reader.databases.log) { cursor in
             var isThere = try unsafe TableKey.withSequence(first) {
@@ -91,7 +91,7 @@ struct CompactionChunk: ~Copyable {
 
     /// The place of an operation's record in ``records``, where it begins with its baseline.
     private mutating func position(of operation: OperationView) throws -> Int {
-        let place = RecordPlace(entity: operation.entity, key: try operation.key)
+        let place = StoredRecordID(entity: operation.entity, key: try operation.key)
         if let known = positions[place] { return known }
         var record = Record(place: place)
         if run.keptRecords.contains(place) {

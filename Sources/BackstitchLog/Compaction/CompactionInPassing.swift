@@ -44,13 +44,14 @@ package struct CompactionInPassing: Sendable {
     private mutating func newRun(
         _ log: LogWriter, _ policy: RetentionPolicy, _ milliseconds: Int64, limit: UInt64
     ) throws -> CompactionRun? {
-        let logBounds = LogBounds(log.reader)
-        let bounds = try logBounds.compaction
+        let logHorizon = LogHorizon(log.reader)
+        let bounds = try logHorizon.compaction
         var extent = CompactionPace.Extent(
             operations: try log.access.count(of: log.databases.log),
-            compactedThrough: bounds.through, limit: min(limit, try logBounds.limit(log.tally)))
+            compactedThrough: bounds.through, limit: min(limit, try logHorizon.limit(log.tally)))
         guard pace.isDue(extent, at: milliseconds) else { return nil }
-        extent.limit = min(limit, try logBounds.horizon(policy, at: milliseconds, tally: log.tally))
+        extent.limit = min(
+            limit, try logHorizon.horizon(policy, at: milliseconds, tally: log.tally))
         guard pace.isDue(extent, at: milliseconds) else {
             pace.rest(at: milliseconds)
             return nil

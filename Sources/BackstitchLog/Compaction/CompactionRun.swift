@@ -12,7 +12,7 @@ package struct CompactionRun: Equatable, Sendable {
     var firstKept: UInt64 = 0
     /// The records whose operations were kept. Those behind them are kept too, for a fold that begins
     /// at their baseline would leave out what was kept in between.
-    var keptRecords: Set<RecordPlace> = []
+    var keptRecords: Set<StoredRecordID> = []
     /// The operations that were looked at, and those of them that are gone.
     package internal(set) var visited = 0
     package internal(set) var removed = 0
@@ -25,7 +25,7 @@ package struct CompactionRun: Equatable, Sendable {
     /// Notes that a record's operations are kept.
     ///
     /// - Parameter first: The first of them; 0 if only its baseline was looked at.
-    mutating func keep(_ record: RecordPlace, from first: UInt64) {
+    mutating func keep(_ record: StoredRecordID, from first: UInt64) {
         keptRecords.insert(record)
         if first > 0 { firstKept = firstKept == 0 ? first : min(firstKept, first) }
     }

@@ -29,7 +29,7 @@ package struct Compactor: ~Copyable {
         }
         run.visited += chunk.visited
         run.next = chunk.end + 1
-        let stored = try LogBounds(log.reader).compaction
+        let stored = try LogHorizon(log.reader).compaction
         let bounds = run.bounds(after: chunk.end, stored)
         if bounds != stored { try log.setMeta(MetaName.compaction, bounds.bytes) }
     }

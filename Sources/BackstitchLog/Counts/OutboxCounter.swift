@@ -11,9 +11,9 @@ package struct OutboxCounter {
 
     /// The stored tally, complete or not; one that is still to be made if there is none, or if
     /// a program has written that does not keep it up, or that counts as the store did before it was
-    /// opened with another ``LogBounds/maySync``.
+    /// opened with another ``LogHorizon/maySync``.
     package func counting(at head: UInt64) throws -> OutboxCounting {
-        let countsRecords = try !LogBounds(reader).maySync
+        let countsRecords = try !LogHorizon(reader).maySync
         guard
             let counting = try reader.meta.value(MetaName.outboxCounts)
                 .flatMap(OutboxCounting.init), counting.sequence == head,

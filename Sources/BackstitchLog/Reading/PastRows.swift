@@ -32,9 +32,9 @@ package final class PastRows {
 
     package init(_ reader: TableReader, at sequence: UInt64) throws {
         self.sequence = sequence
-        var positions: [RecordPlace: Int] = [:]
+        var positions: [StoredRecordID: Int] = [:]
         try reader.log.visit(from: sequence + 1) { operation in
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            let place = StoredRecordID(entity: operation.entity, key: try operation.key)
             if positions[place] == nil { positions[place] = positions.count }
             return true
         }
@@ -56,14 +56,14 @@ package final class PastRows {
     }
 
     private static func rows(
-        of positions: [RecordPlace: Int], _ reader: TableReader, through sequence: UInt64
+        of positions: [StoredRecordID: Int], _ reader: TableReader, through sequence: UInt64
     ) throws -> [FoldedRow?] {
         var rows = [FoldedRow?](repeating: nil, count: positions.count)
         guard !positions.isEmpty else { return rows }
         var folder = RowFolder()
         try reader.log.visit(from: 1) { operation in
             guard operation.sequence <= sequence else { return false }
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            let place = StoredRecordID(entity: operation.entity, key: try operation.key)
             if let position = positions[place] { try folder.fold(operation, into: &rows[position]) }
             return true
         }

@@ -24,7 +24,7 @@ extension TableReader {
     /// Visits the parked records, in the order of their entities and keys, until the closure returns
     /// false.
     package func visitParked(
-        _ body: (RecordPlace, _ sequence: UInt64, ParkReason) throws -> Bool
+        _ body: (StoredRecordID, _ sequence: UInt64, ParkReason) throws -> Bool
     ) throws {
         try unsafe TableEntries(self, startingWith: [TableKey.parked]).visit { key, value in
             guard key.count > TableKey.rowPrefixByteCount, value.count >= 8,
@@ -35,7 +35,7 @@ extension TableReader {
             }
             let reason = unsafe String(decoding: value.part(8..<value.count), as: UTF8.self)
             return try unsafe body(
-                RecordPlace(entity: TableKey.entity(of: key), key: recordKey),
+                StoredRecordID(entity: TableKey.entity(of: key), key: recordKey),
                 value.part(0..<8).sequence, ParkReason(reason))
         }
     }

@@ -161,7 +161,7 @@ package struct TableReader {
                 "There is no operation \(sequence) yet: the log ends with \(last). Read at that or "
                     + "before.")
         }
-        let oldest = try LogBounds(self).compaction.through
+        let oldest = try LogHorizon(self).compaction.through
         guard sequence >= oldest else {
             throw StoreError(
                 .notInLog,

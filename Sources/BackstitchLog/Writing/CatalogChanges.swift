@@ -23,7 +23,7 @@ package struct CatalogChanges {
 
     /// The table of an entity by name, numbering it if the service delivered it for the first time.
     ///
-    /// - Throws: ``NumbersUsedUp`` if there is no number left.
+    /// - Throws: ``CatalogFull`` if there is no number left.
     package mutating func table(named name: String) throws -> EntityTable {
         if let table = snapshot.table(named: name) { return table }
         return try change { catalog in
@@ -91,7 +91,7 @@ package struct CatalogChanges {
 
     private mutating func change(_ change: (inout Catalog) -> Int?) throws -> EntityTable {
         var changed = snapshot.catalog
-        guard let index = change(&changed) else { throw NumbersUsedUp() }
+        guard let index = change(&changed) else { throw CatalogFull() }
         snapshot = CatalogSnapshot(changed, after: snapshot, changedAt: index)
         isPending = true
         count += 1

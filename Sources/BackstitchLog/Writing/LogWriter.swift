@@ -49,7 +49,7 @@ package final class LogWriter {
     private var operationBuffer = ByteBuffer(capacity: 4096)
 
     /// Whether there are notes of a kind, as far as that was looked up.
-    var haveNotes: [RecordNotes: Bool] = [:]
+    var haveNotes: [SyncNotes: Bool] = [:]
 
     // The write that is running now.
     package var transaction: UInt64 { progress.transaction }
@@ -85,7 +85,7 @@ package final class LogWriter {
     package var fields = FieldChanges()
     private var rowCopy = ByteBuffer(capacity: 1024)
     /// The row that was read last, and the changes of the transaction before.
-    private var lastRead: (place: RecordPlace, row: RowView?, changeCount: Int)?
+    private var lastRead: (place: StoredRecordID, row: RowView?, changeCount: Int)?
     /// Called with each operation once the tables have it.
     package var onAppend: ((OperationView) throws -> Void)?
     /// Called with each file that a local operation names, before the tables have the operation; an
@@ -122,7 +122,7 @@ package final class LogWriter {
     /// The row that was read last is not looked up again until something changes, so that an operation
     /// is applied to the row for which it was made.
     package func row(_ entity: EntityNumber, _ key: RecordKey) throws -> RowView? {
-        let place = RecordPlace(entity: entity, key: key)
+        let place = StoredRecordID(entity: entity, key: key)
         if let lastRead, lastRead.changeCount == access.changeCount, lastRead.place == place {
             return lastRead.row
         }
@@ -175,7 +175,7 @@ package final class LogWriter {
         private let catalogChanges: CatalogChanges
         private let progress: CommitProgress
         private let counting: OutboxCounting?
-        private let haveNotes: [RecordNotes: Bool]
+        private let haveNotes: [SyncNotes: Bool]
 
         init(_ log: LogWriter) {
             catalogChanges = log.catalogChanges
@@ -327,7 +327,7 @@ package final class LogWriter {
     /// Counts everything that waits again, from the tables.
     package func recountOutbox() throws {
         var counting = OutboxCounting(
-            sequence: head, position: [], countsRecords: try !LogBounds(reader).maySync)
+            sequence: head, position: [], countsRecords: try !LogHorizon(reader).maySync)
         try OutboxCounter(reader).goOn(&counting, budget: .max)
         projector.counting = counting
     }

@@ -17,10 +17,10 @@ package struct Projector: ~Copyable {
     package var counting: OutboxCounting?
 
     /// Where the rows and entries of one record are; nil for the tables.
-    private let record: RecordTables?
+    private let record: InMemoryRecord?
 
     /// - Parameter record: Where to apply operations instead of the tables, which then are only read.
-    package init(access: Access, databases: Databases, into record: RecordTables? = nil) {
+    package init(access: Access, databases: Databases, into record: InMemoryRecord? = nil) {
         self.access = access
         self.databases = databases
         self.record = record

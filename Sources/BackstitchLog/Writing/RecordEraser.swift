@@ -8,10 +8,10 @@ package struct RecordTraces: Sendable {
     package private(set) var isKnown = false
     /// The last operation that was looked at.
     package private(set) var through: UInt64 = 0
-    fileprivate let place: RecordPlace
+    fileprivate let place: StoredRecordID
     private let keyBytes: [UInt8]
 
-    package init(of place: RecordPlace) {
+    package init(of place: StoredRecordID) {
         (self.place, keyBytes) = (place, place.key.bytes)
     }
 
@@ -77,7 +77,7 @@ package struct RecordEraser {
     }
 
     /// Takes the reason out of the entry of a parked record, whose operation has none any more.
-    private func forgetParkReason(of place: RecordPlace) throws {
+    private func forgetParkReason(of place: StoredRecordID) throws {
         try unsafe TableKey.withRow(place.entity, place.key, table: TableKey.parked) { key in
             let tables = log.databases.tables
             guard let parked = try unsafe log.access.get(key, in: tables) else { return }

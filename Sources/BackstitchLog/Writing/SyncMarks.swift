@@ -66,8 +66,8 @@ package struct SyncMarks {
     }
 
     /// Releases the parked records that a closure chooses by their place and the reason.
-    package func releaseParked(where isReady: (RecordPlace, ParkReason) throws -> Bool) throws {
-        var ready: [RecordPlace] = []
+    package func releaseParked(where isReady: (StoredRecordID, ParkReason) throws -> Bool) throws {
+        var ready: [StoredRecordID] = []
         try log.reader.visitParked { place, _, reason in
             if try isReady(place, reason) { ready.append(place) }
             return true
@@ -151,7 +151,7 @@ package struct SyncMarks {
     package func raiseOutboxFloor(
         from start: UInt64, to sequence: UInt64, looked: UInt64
     ) throws -> UInt64 {
-        guard try LogBounds(log.reader).outboxFloor >= start else { return looked }
+        guard try LogHorizon(log.reader).outboxFloor >= start else { return looked }
         var last = max(sequence, looked)
         var isSettled = true
         try log.reader.log.visit(from: last + 1) { operation in

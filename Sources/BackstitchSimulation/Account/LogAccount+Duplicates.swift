@@ -8,15 +8,15 @@ extension LogAccount {
         /// The transaction; nil if none merged.
         var transaction: UInt64?
         /// The records that ended.
-        var ended: [RecordKey: RecordPlace] = [:]
+        var ended: [RecordKey: StoredRecordID] = [:]
         /// What records that stay have to take.
-        var adoptions: [(place: RecordPlace, fields: Fields)] = []
+        var adoptions: [(place: StoredRecordID, fields: Fields)] = []
     }
 
     /// Takes in the end of a duplicate: the record with the smaller name stays, keeps its values and
     /// takes the other's if it has none.
     mutating func end(
-        duplicate place: RecordPlace, _ entry: RecordAccount, with fields: Fields?,
+        duplicate place: StoredRecordID, _ entry: RecordAccount, with fields: Fields?,
         _ operation: OperationView
     ) throws {
         guard operation.origin == .rebase, operation.kind == .delete, operation.stamp == nil,
@@ -29,7 +29,7 @@ extension LogAccount {
             )
         }
         let name = report.copy ?? place.key.name
-        let staying = RecordPlace(entity: place.entity, key: RecordKey(name))
+        let staying = StoredRecordID(entity: place.entity, key: RecordKey(name))
         guard let kept = entries[staying]?.fields, var merged = report.server, kept == merged,
             name < place.key.name
         else {
@@ -58,7 +58,7 @@ extension LogAccount {
     }
 
     /// Takes in what becomes of a record in a transaction that merges duplicates.
-    mutating func goOnMerging(_ place: RecordPlace, _ operation: OperationView) {
+    mutating func goOnMerging(_ place: StoredRecordID, _ operation: OperationView) {
         guard operation.origin == .rebase, let entry = entries[place], let fields = entry.fields
         else { return }
         merging.adoptions.removeAll { $0.place == place && $0.fields == fields }

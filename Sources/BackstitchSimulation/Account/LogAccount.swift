@@ -18,7 +18,7 @@ package import BackstitchStore
 ///   stale answer to a full fetch from a backup that was restored, so that this is not asked if
 ///   there are stale answers: there the feed has to make up for it, which the end of a run shows.
 package struct LogAccount {
-    private(set) var entries: [RecordPlace: RecordAccount] = [:]
+    private(set) var entries: [StoredRecordID: RecordAccount] = [:]
     package private(set) var problems: [String] = []
     /// The names of the records that the problems are of.
     package internal(set) var doubtful: [String] = []
@@ -60,7 +60,7 @@ package struct LogAccount {
     ) throws {
         let rules = LogRules(
             catalog: reader.catalog, expectation: expectation, mayGoBack: mayGoBack,
-            firstLogged: try LogBounds(reader).compaction.through + 1, version: version)
+            firstLogged: try LogHorizon(reader).compaction.through + 1, version: version)
         self.rules = rules
         if let earlier { self = earlier }
         self.rules = rules
@@ -131,7 +131,7 @@ package struct LogAccount {
         unsafe operation.keyBytes.forEach { mix(UInt64($0)) }
         try payOwed(before: operation)
         if operation.transaction != merging.transaction { endMerging() }
-        let place = RecordPlace(entity: operation.entity, key: try operation.key)
+        let place = StoredRecordID(entity: operation.entity, key: try operation.key)
         var entry =
             entries[place]
             ?? RecordAccount(entity: operation.entity, recordName: place.key.name.description)
@@ -168,7 +168,7 @@ package struct LogAccount {
     }
 
     /// The record that owes a rebase; each rebase directly follows what it stands on.
-    private var owing: RecordPlace?
+    private var owing: StoredRecordID?
 
     private mutating func payOwed(before operation: OperationView) throws {
         guard let place = owing, var entry = entries[place], let owed = entry.owed else { return }
@@ -323,7 +323,7 @@ package struct LogAccount {
                 if !areSame(due, entry) {
                     entry.owed = RecordAccount.Owed(
                         sequences: entry.waiting, transaction: operation.transaction, fields: due)
-                    owing = RecordPlace(entity: entry.entity, key: try operation.key)
+                    owing = StoredRecordID(entity: entry.entity, key: try operation.key)
                 }
             }
             superseded += entry.waiting.count

@@ -15,7 +15,7 @@ import BackstitchSync
 /// | `incomplete`, `undelivered` | is the service's alone; they can be read |
 struct NoteRules {
     private let reader: TableReader
-    private let entries: [RecordPlace: RecordAccount]
+    private let entries: [StoredRecordID: RecordAccount]
 
     init(_ reader: TableReader, _ account: LogAccount) {
         (self.reader, entries) = (reader, account.entries)
@@ -25,7 +25,7 @@ struct NoteRules {
     func problems() throws -> [String] {
         var problems: [String] = []
         func check(
-            _ kind: RecordNotes, _ rule: (RecordName, [UInt8]) throws -> String?
+            _ kind: SyncNotes, _ rule: (RecordName, [UInt8]) throws -> String?
         ) throws {
             try reader.meta.visitNotes(kind) { name, value in
                 if let problem = try rule(name, value) {
@@ -51,7 +51,7 @@ struct NoteRules {
         try check(.sent) { name, value in
             if !value.isEmpty { return "can't be read" }
             let isWaiting = reader.catalog.tables.contains { table in
-                let entry = entries[RecordPlace(entity: table.number, key: RecordKey(name))]
+                let entry = entries[StoredRecordID(entity: table.number, key: RecordKey(name))]
                 return entry?.isToBeMade == true
             }
             return isWaiting ? nil : "is of a record that does not wait to be made"
@@ -73,7 +73,7 @@ struct NoteRules {
     ///   a missed version may be one that it does not have any more, and is looked up without end.
     func leftovers(mayGoBack: Bool) throws -> [String] {
         var names: [String] = []
-        var kinds: [RecordNotes] = [.seen, .undelivered, .sent, .duplicate]
+        var kinds: [SyncNotes] = [.seen, .undelivered, .sent, .duplicate]
         if !mayGoBack { kinds.append(.missed) }
         for kind in kinds {
             try reader.meta.visitNotes(kind) { name, _ in
@@ -86,7 +86,7 @@ struct NoteRules {
 
     private func isConfirmed(_ name: RecordName) -> Bool {
         reader.catalog.tables.contains { table in
-            entries[RecordPlace(entity: table.number, key: RecordKey(name))]?.isConfirmed == true
+            entries[StoredRecordID(entity: table.number, key: RecordKey(name))]?.isConfirmed == true
         }
     }
 }

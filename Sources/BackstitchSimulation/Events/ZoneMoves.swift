@@ -101,11 +101,11 @@ struct ZoneMoves {
     /// What was forgotten with a zone ends only if the new one had it: no zone can tell the end of a
     /// record that it never had.
     private func checkMove(of index: Int, after sequence: UInt64) throws {
-        var isKnown: [RecordPlace: Bool] = [:]
+        var isKnown: [StoredRecordID: Bool] = [:]
         var lost: [String] = []
         try devices[index].store.read { transaction in
             try transaction.reader.log.visit(from: sequence + 1) { operation in
-                let place = RecordPlace(entity: operation.entity, key: try operation.key)
+                let place = StoredRecordID(entity: operation.entity, key: try operation.key)
                 if operation.kind == .delete, operation.origin == .remote,
                     unsafe operation.conflictBytes == nil, isKnown[place] == false
                 {

@@ -21,7 +21,7 @@ package struct StoreCompaction {
     ) async throws -> CompactionReport {
         if let violation = policy.violation { throw StoreError(.invalidValue, violation) }
         let now = store.configuration.clock.milliseconds
-        let horizon = try store.read { try LogBounds($0.reader).horizon(policy, at: now) }
+        let horizon = try store.read { try LogHorizon($0.reader).horizon(policy, at: now) }
         return try await run(through: horizon, progress)
     }
 
@@ -34,11 +34,11 @@ package struct StoreCompaction {
         let registered = store.registered
         let (before, limit, bounds) = try store.read { transaction in
             let reader = transaction.reader
-            let limit = try LogBounds(reader).limit()
+            let limit = try LogHorizon(reader).limit()
             return (
                 try reader.log.size(pageBytes: pageBytes),
                 min(limit, try StoredProjections(reader).compactionLimit(of: registered) ?? limit),
-                try LogBounds(reader).compaction
+                try LogHorizon(reader).compaction
             )
         }
         var run = CompactionRun(bounds, horizon: min(horizon, limit))
@@ -52,7 +52,7 @@ package struct StoreCompaction {
             return CompactionReport(
                 operationsBefore: before.operations, operationsAfter: after.operations,
                 bytesBefore: before.bytes, bytesAfter: after.bytes, removed: removed,
-                compactedThrough: try LogBounds(transaction.reader).compaction.through,
+                compactedThrough: try LogHorizon(transaction.reader).compaction.through,
                 allocatedBytesBefore: allocatedBytes, allocatedBytesAfter: allocatedBytesAfter,
                 returnedBytes: release.bytes, returnsSpace: release.isSupported, isComplete: isDone)
         }

@@ -121,7 +121,7 @@ package struct ContentFolder: Sendable {
     /// file is removed. The name is on disk when this returns.
     package func keep(_ path: String, as content: ContentKey) throws {
         try make(folder(content))
-        Interleaving.point("a content gets its name")
+        TestPoint.mark("a content gets its name")
         while !FileName.renameIfFree(path, to: self.path(content)) {
             guard errno == EEXIST else { throw Self.failure("keep the file '\(path)'") }
             // The file that is there stays, because a process may be reading it.

@@ -117,7 +117,7 @@ package struct ContentStanding {
 
     /// Visits the records that hold the content now, until the closure returns false.
     package func visitHolders(
-        _ visit: (RecordPlace, Asset, RowView) throws -> Bool
+        _ visit: (StoredRecordID, Asset, RowView) throws -> Bool
     ) throws {
         let keys = try self.keys
         try visitNamers { place, row in
@@ -133,8 +133,8 @@ package struct ContentStanding {
 
     /// Visits the records that hold the content now or held it in an operation of the log, each once, until
     /// the closure returns false.
-    package func visitNamers(_ visit: (RecordPlace, RowView) throws -> Bool) throws {
-        var seen: Set<RecordPlace> = []
+    package func visitNamers(_ visit: (StoredRecordID, RowView) throws -> Bool) throws {
+        var seen: Set<StoredRecordID> = []
         var goesOn = true
         for key in try keys where goesOn {
             try ContentReferences(reader).visit(key) { sequence in
@@ -152,9 +152,9 @@ package struct ContentStanding {
     }
 
     /// The record of an operation, and its row; nil if it has none.
-    private func record(of sequence: UInt64) throws -> (RecordPlace, RowView)? {
+    private func record(of sequence: UInt64) throws -> (StoredRecordID, RowView)? {
         let place = try reader.log.withOperation(sequence, verifies: false) { operation in
-            RecordPlace(entity: operation.entity, key: try operation.key)
+            StoredRecordID(entity: operation.entity, key: try operation.key)
         }
         guard let place, let row = try reader.row(place.entity, place.key) else { return nil }
         return (place, row)

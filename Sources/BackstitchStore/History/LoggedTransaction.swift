@@ -4,7 +4,7 @@ import Foundation
 
 /// A record that a transaction changed.
 struct TransactionStep {
-    let place: RecordPlace
+    let place: StoredRecordID
     /// What the transaction did to it.
     var fold = RecordFold()
     /// Whether the values were erased, so that nothing can be taken back.
@@ -32,7 +32,7 @@ struct LoggedTransaction {
     ///
     /// - Throws: `notInLog` if the log has no such transaction, or not all of it any more.
     func steps() throws -> [TransactionStep] {
-        var steps: [RecordPlace: TransactionStep] = [:]
+        var steps: [StoredRecordID: TransactionStep] = [:]
         var expected = id
         var isWhole = true
         try reader.log.visit(from: id) { operation in
@@ -46,12 +46,12 @@ struct LoggedTransaction {
                 && operation.kind != .journal
             expected = operation.sequence + 1
             guard isWhole, operation.kind.changesContent else { return isWhole }
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            let place = StoredRecordID(entity: operation.entity, key: try operation.key)
             try steps[place, default: TransactionStep(place: place)].add(operation)
             return true
         }
         guard id > 0, expected > id, isWhole else {
-            let isCompacted = id <= (try LogBounds(reader).compaction.through)
+            let isCompacted = id <= (try LogHorizon(reader).compaction.through)
             throw StoreError(
                 .notInLog,
                 "Transaction \(id) \(isCompacted ? "was compacted, at least in part" : "is not in the log"). "

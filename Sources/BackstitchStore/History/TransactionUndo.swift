@@ -13,8 +13,8 @@ struct TransactionUndo {
     private static let namedMax = 10
 
     func undo(_ id: UInt64, _ policy: WriteTransaction.UndoPolicy) throws -> UndoReport {
-        var pending: [(place: RecordPlace, undo: RecordFold.Undo)] = []
-        var skipped: [RecordPlace] = []
+        var pending: [(place: StoredRecordID, undo: RecordFold.Undo)] = []
+        var skipped: [StoredRecordID] = []
         for step in try LoggedTransaction(id, in: reader).steps().reversed() {
             if !step.isErased, let undo = step.fold.undo(from: try fields(of: step.place)) {
                 if undo != .nothing { pending.append((step.place, undo)) }
@@ -29,7 +29,7 @@ struct TransactionUndo {
         let ordered =
             pending.filter(\.undo.isUpdate) + pending.filter { $0.undo == .delete }
             + pending.filter(\.undo.isInsert)
-        var undone: [RecordPlace] = []
+        var undone: [StoredRecordID] = []
         for (place, undo) in ordered {
             do {
                 try perform(undo, on: place)
@@ -44,7 +44,7 @@ struct TransactionUndo {
             skipped: skipped.compactMap(named))
     }
 
-    private func perform(_ undo: RecordFold.Undo, on place: RecordPlace) throws {
+    private func perform(_ undo: RecordFold.Undo, on place: StoredRecordID) throws {
         guard let table = catalog.table(place.entity) else { return }
         switch undo {
         case .nothing: break
@@ -59,11 +59,11 @@ struct TransactionUndo {
         }
     }
 
-    private func named(_ place: RecordPlace) -> RecordID? {
+    private func named(_ place: StoredRecordID) -> RecordID? {
         catalog.table(place.entity).map { RecordID(entity: $0.name, key: place.key) }
     }
 
-    private func changedSince(_ id: UInt64, _ places: [RecordPlace]) -> StoreError {
+    private func changedSince(_ id: UInt64, _ places: [StoredRecordID]) -> StoreError {
         let names = places.prefix(Self.namedMax).compactMap(named).map { "\($0.entity) \($0.key)" }
         let more = places.count > names.count ? " and \(places.count - names.count) more" : ""
         return StoreError(
@@ -74,7 +74,7 @@ struct TransactionUndo {
     }
 
     /// The fields of a record; nil if it does not exist.
-    private func fields(of place: RecordPlace) throws -> Fields? {
+    private func fields(of place: StoredRecordID) throws -> Fields? {
         try reader.row(place.entity, place.key).flatMap { try $0.currentFields }
     }
 }

@@ -57,17 +57,17 @@ final class ChangeFeed: Sendable {
             state.users += 1
             return state.delivered != nil
         }
-        Interleaving.point("a stream was counted")
+        TestPoint.mark("a stream was counted")
         if isRunning { deliverLogged() }
         start(number)
-        Interleaving.point("a stream gets its mailbox")
+        TestPoint.mark("a stream gets its mailbox")
         return mailboxes.open(for: number) { [weak self] in self?.leave() }
     }
 
     /// Delivers what a commit of this process changed; called in commit order.
     func publish(_ changes: [ChangeSet]) {
         guard state.withLock({ $0.users > 0 }) else { return }
-        Interleaving.point("a commit is to be delivered")
+        TestPoint.mark("a commit is to be delivered")
         order.lock()
         defer { order.unlock() }
         for change in changes where !change.sequences.isEmpty {
@@ -97,7 +97,7 @@ final class ChangeFeed: Sendable {
 
     private func deliver(_ change: ChangeSet) {
         mailboxes.deliver(change)
-        Interleaving.point("a change was delivered")
+        TestPoint.mark("a change was delivered")
         state.withLock { state in
             // The last stream may have ended meanwhile.
             if state.delivered != nil { state.delivered = change.sequences.upperBound - 1 }
@@ -124,7 +124,7 @@ final class ChangeFeed: Sendable {
 
     /// Ends it all after the last stream.
     private func leave() {
-        Interleaving.point("a stream ends")
+        TestPoint.mark("a stream ends")
         let watch = state.withLock { state -> CommitWatch? in
             state.users -= 1
             guard state.users == 0 else { return nil }

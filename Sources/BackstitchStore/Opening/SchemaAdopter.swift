@@ -35,7 +35,7 @@ struct SchemaAdopter {
         let isNoted = try environment.read { transaction in
             let reader = TableReader(
                 access: transaction.access, databases: databases, catalog: catalog)
-            return try LogBounds(reader).maySync == configuration.syncs
+            return try LogHorizon(reader).maySync == configuration.syncs
         }
         guard !isNoted else { return }
         try environment.writer.submitAndWait {

@@ -18,7 +18,7 @@ extension Verifier {
             guard let state = try StoredProjections(reader).state(projection.name),
                 state.version == projection.version, !state.isClearing
             else { continue }
-            if projection.needsWholeLog, try LogBounds(reader).compaction.through > 0 { continue }
+            if projection.needsWholeLog, try LogHorizon(reader).compaction.through > 0 { continue }
             if let problem = try problem(of: projection, state, registered, scratch, progress) {
                 report.note(
                     "The view of the projection '\(projection.name)' \(problem) Rebuild it with "

@@ -72,7 +72,7 @@ struct ViewReader {
             return nil
         }
         if registered.needsWholeLog, state.checkpoint == 0,
-            try LogBounds(reader).compaction.through > 0
+            try LogHorizon(reader).compaction.through > 0
         {
             return nil
         }

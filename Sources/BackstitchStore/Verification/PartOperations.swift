@@ -198,9 +198,9 @@ extension PartOperations {
     ///   - visit: Gets each record; what it does not take is forgotten.
     func replay(
         _ reader: TableReader, progress: (Int) -> Void,
-        _ visit: (EntityNumber, _ key: UnsafeRawBufferPointer, RecordTables) throws -> Void
+        _ visit: (EntityNumber, _ key: UnsafeRawBufferPointer, InMemoryRecord) throws -> Void
     ) throws {
-        let record = RecordTables()
+        let record = InMemoryRecord()
         var projector = Projector(
             access: reader.access, databases: reader.databases, into: record)
         var done = 0

@@ -101,7 +101,7 @@ struct TablesRebuild {
             // Pages of the log that this transaction changed before may move.
             let operations = try PartOperations(
                 log.reader.log, part: part, of: parts, copies: true)
-            var entries = EntryList()
+            var entries = EntryBuffer()
             try unsafe operations.replay(log.reader) {
                 done += $0
                 progress(done)

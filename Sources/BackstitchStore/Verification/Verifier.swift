@@ -14,7 +14,7 @@ struct Verifier {
     func checkLog(
         _ report: inout VerificationReport, progress: (Int) -> Void = { _ in }
     ) throws {
-        let compacted = try LogBounds(reader).compaction.through
+        let compacted = try LogHorizon(reader).compaction.through
         var expected = compacted + 1
         var found = report
         try unsafe reader.log.visitStored(from: 0) { sequence, bytes in
@@ -243,7 +243,7 @@ struct Verifier {
             while try cursor.next(), unsafe !ViewEntries.isEntry(cursor.key) {
                 let name = unsafe String(decoding: cursor.key, as: UTF8.self)
                 let isChecked =
-                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(RecordNotes.seen.prefix)
+                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(SyncNotes.seen.prefix)
                 if isChecked { names.append(name) }
             }
         }

@@ -12,7 +12,7 @@ struct ChangeFolder {
 
     /// The operation up to which what is remembered is right.
     private(set) var position: UInt64 = 0
-    private var bodies: [RecordPlace: [UInt8]] = [:]
+    private var bodies: [StoredRecordID: [UInt8]] = [:]
     private var byteCount = 0
 
     /// Goes on after an operation; forgets if that is not the last one that was seen.
@@ -30,7 +30,7 @@ struct ChangeFolder {
         byteCount = 0
     }
 
-    private mutating func remember(_ place: RecordPlace, _ body: [UInt8]?) {
+    private mutating func remember(_ place: StoredRecordID, _ body: [UInt8]?) {
         if let old = bodies.removeValue(forKey: place) { byteCount -= old.count }
         guard let body else { return }
         byteCount += body.count
@@ -46,7 +46,7 @@ struct ChangeFolder {
     mutating func fold(
         _ operation: OperationView, _ reader: TableReader
     ) throws -> (before: [UInt8]?, after: [UInt8]?) {
-        let place = RecordPlace(entity: operation.entity, key: try operation.key)
+        let place = StoredRecordID(entity: operation.entity, key: try operation.key)
         var before: [UInt8]?
         var after: [UInt8]?
         switch operation.kind {

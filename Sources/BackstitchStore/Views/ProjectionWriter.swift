@@ -168,7 +168,7 @@ extension ProjectionWriter {
         into state: inout ProjectionState, _ registered: RegisteredProjection,
         _ folder: inout ChangeFolder, _ budget: CatchUpBudget
     ) throws {
-        let compacted = try LogBounds(reader).compaction.through
+        let compacted = try LogHorizon(reader).compaction.through
         if registered.needsWholeLog, state.checkpoint == 0, compacted > 0 {
             state.failure = ProjectionFailure(
                 sequence: 1,

@@ -56,7 +56,7 @@ package struct StoredProjections {
         if let clock = try? reader.log.withOperation(state.checkpoint, \.clock) {
             return clock == state.clock
         }
-        return try state.checkpoint <= LogBounds(reader).compaction.through
+        return try state.checkpoint <= LogHorizon(reader).compaction.through
     }
 }
 

@@ -6,15 +6,15 @@ private struct DeletePlan {
     private let log: LogWriter
     private let maySync: Bool
     /// The records to delete, referrers before what they refer to, but for cycles.
-    private var deletions: [RecordPlace] = []
-    private var isDeleted: Set<RecordPlace> = []
+    private var deletions: [StoredRecordID] = []
+    private var isDeleted: Set<StoredRecordID> = []
     /// The references to clear.
-    private var nullified: [(place: RecordPlace, field: FieldID)] = []
-    private var denied: [(place: RecordPlace, description: String)] = []
+    private var nullified: [(place: StoredRecordID, field: FieldID)] = []
+    private var denied: [(place: StoredRecordID, description: String)] = []
 
-    init(_ place: RecordPlace, in log: LogWriter) throws {
+    init(_ place: StoredRecordID, in log: LogWriter) throws {
         self.log = log
-        maySync = try LogBounds(log.reader).maySync
+        maySync = try LogHorizon(log.reader).maySync
         try add(place)
     }
 
@@ -31,7 +31,7 @@ private struct DeletePlan {
     }
 
     /// Adds a record to delete and everything that follows from its delete rules.
-    private mutating func add(_ first: RecordPlace) throws {
+    private mutating func add(_ first: StoredRecordID) throws {
         // An explicit stack: a chain of cascades may be longer than the thread's. A record comes
         // up once to find its referrers, and again when they are all in the
         var stack = [(place: first, hasReferrers: false)]
@@ -52,7 +52,7 @@ private struct DeletePlan {
                         log.reader, of: table.number, attribute.field, to: place.key
                     ).keys
                     for key in referrers {
-                        let referrer = RecordPlace(entity: table.number, key: key)
+                        let referrer = StoredRecordID(entity: table.number, key: key)
                         switch reference.onDelete {
                         case .cascade:
                             if !isDeleted.contains(referrer) {
@@ -72,7 +72,7 @@ private struct DeletePlan {
         }
     }
 
-    private func clear(_ field: FieldID, of place: RecordPlace) throws {
+    private func clear(_ field: FieldID, of place: StoredRecordID) throws {
         guard let row = try log.row(place.entity, place.key), !row.isDeleted,
             let before = try unsafe row.fields?.rawValue(of: field)
         else { return }
@@ -87,7 +87,7 @@ private struct DeletePlan {
             flags: flags)
     }
 
-    private func delete(_ place: RecordPlace) throws {
+    private func delete(_ place: StoredRecordID) throws {
         guard let row = try log.row(place.entity, place.key), !row.isDeleted else { return }
         // No service ever has to hear of this, so that the row goes at once.
         let isSettled = !maySync && !row.hasChangeTag
@@ -106,7 +106,7 @@ extension LogWriter {
     /// - Throws: `deleteDenied` if a rule forbids it; nothing is deleted then.
     package func delete(_ entity: EntityNumber, _ key: RecordKey) throws -> Bool {
         guard let row = try row(entity, key), !row.isDeleted else { return false }
-        let plan = try DeletePlan(RecordPlace(entity: entity, key: key), in: self)
+        let plan = try DeletePlan(StoredRecordID(entity: entity, key: key), in: self)
         if let denial = plan.denial {
             throw StoreError(
                 .deleteDenied,

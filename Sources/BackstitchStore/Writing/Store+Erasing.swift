@@ -29,7 +29,7 @@ extension Store {
     public func erase<Model: Entity>(
         _ id: EntityID<Model>, deletesOnService: Bool = false
     ) async throws -> Int {
-        let place = RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key)
+        let place = StoredRecordID(entity: try types.binding(of: Model.self).number, key: id.key)
         return try await Erasure(place: place, deletesOnService: deletesOnService).run(self)
     }
 
@@ -39,14 +39,14 @@ extension Store {
     @discardableResult
     public func erase(_ record: RecordID, deletesOnService: Bool = false) async throws -> Int {
         let entity = try read { try $0.reader.table(named: record.entity).number }
-        let place = RecordPlace(entity: entity, key: record.key)
+        let place = StoredRecordID(entity: entity, key: record.key)
         return try await Erasure(place: place, deletesOnService: deletesOnService).run(self)
     }
 }
 
 /// Erases a record of a store.
 private struct Erasure {
-    let place: RecordPlace
+    let place: StoredRecordID
     let deletesOnService: Bool
 
     /// - Returns: The number of operations whose values were erased.

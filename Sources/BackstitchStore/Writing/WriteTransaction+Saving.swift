@@ -142,7 +142,7 @@ extension LogWriter {
                         + "of the name can't stay here. Fetch it again, or choose another name.")
             }
             // Should this end before it is pushed, the one on the service is to come back.
-            try noteMissedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
+            try noteUnmergedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
         }
         try insertBody(
             origin: .local, entity: entity, key: key, previous: row?.lastSequence ?? 0,

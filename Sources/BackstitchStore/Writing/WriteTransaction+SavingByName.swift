@@ -70,7 +70,7 @@ extension WriteTransaction {
                 continue
             }
             let type = attribute.isDeclared ? attribute.schema?.type : nil
-            do throws(ValueMisfit) {
+            do throws(ValueError) {
                 fields.append((attribute.field, try value.saved(as: type)))
             } catch {
                 throw StoreError(
@@ -98,7 +98,7 @@ extension WriteTransaction {
         }
         var values: [RecordValue] = []
         for (name, value) in added {
-            do throws(ValueMisfit) {
+            do throws(ValueError) {
                 values.append(try value.saved(as: nil))
             } catch {
                 throw StoreError(

@@ -5,7 +5,7 @@ import BackstitchStore
 /// The records of a pass that are not pushed yet, because files of theirs are not on the service, or
 /// records that they need wait for that.
 struct WaitingFiles {
-    private let book: ReceiptBook
+    private let receipts: ReceiptReader
     /// The files that are to be uploaded.
     private(set) var uploads: [AssetUpload] = []
     /// The names of the records that wait.
@@ -13,7 +13,7 @@ struct WaitingFiles {
     /// The records whose files can't be uploaded.
     private(set) var refused: [(change: PendingChange, reason: String)] = []
 
-    init(_ book: ReceiptBook) { self.book = book }
+    init(_ receipts: ReceiptReader) { self.receipts = receipts }
 
     /// Puts receipts into an item. Files that may come afterwards are left to a later pass, if there is
     /// anything to push without them.
@@ -32,7 +32,7 @@ struct WaitingFiles {
         let later = afterwards(values, change, catalog)
         for (field, value) in values {
             guard let attribute = catalog.table(change.entity)?.attribute(field),
-                let file = try book.value(
+                let file = try receipts.value(
                     value, recordName: item.modification.recordName,
                     recordType: change.entityName, fieldName: attribute.name)
             else { continue }

@@ -20,7 +20,7 @@ struct ConflictUndo {
                 .notFound, "The conflict journal has no entry \(sequence). List them first.")
         }
         let before = log.head
-        let place = RecordPlace(entity: entry.entity, key: entry.key)
+        let place = StoredRecordID(entity: entry.entity, key: entry.key)
         let now = try log.reader.row(place.entity, place.key).flatMap { try $0.currentFields }
         guard let wanted = entry.report.fields(of: side ?? entry.report.losingSide) else {
             if now != nil { _ = try log.delete(place.entity, place.key) }

@@ -52,7 +52,7 @@ package struct DuplicateMerger {
             let key = RecordKey(note.name)
             for table in catalog.tables {
                 for (field, ending, staying) in try turnedReferences(of: key, in: table) {
-                    let place = RecordPlace(entity: table.number, key: key)
+                    let place = StoredRecordID(entity: table.number, key: key)
                     try turn(field, of: place, from: ending, to: staying, &merged)
                 }
                 try mergeDuplicates(of: key, in: table, &merged)
@@ -155,8 +155,8 @@ package struct DuplicateMerger {
 
     private func referrers(
         of key: RecordKey, in target: EntityTable
-    ) throws -> [(place: RecordPlace, field: FieldID)] {
-        var found: [(place: RecordPlace, field: FieldID)] = []
+    ) throws -> [(place: StoredRecordID, field: FieldID)] {
+        var found: [(place: StoredRecordID, field: FieldID)] = []
         for table in catalog.tables {
             for attribute in table.references
             where attribute.schema?.reference?.target == target.name {
@@ -164,7 +164,7 @@ package struct DuplicateMerger {
                     reader, of: table.number, attribute.field, to: key
                 ).keys {
                     found.append(
-                        (RecordPlace(entity: table.number, key: referrer), attribute.field))
+                        (StoredRecordID(entity: table.number, key: referrer), attribute.field))
                 }
             }
         }
@@ -213,7 +213,7 @@ package struct DuplicateMerger {
 
     /// Makes a reference point to the record that stays. What refers to it may be a duplicate then.
     private func turn(
-        _ field: FieldID, of place: RecordPlace, from ending: RecordKey, to staying: RecordKey,
+        _ field: FieldID, of place: StoredRecordID, from ending: RecordKey, to staying: RecordKey,
         _ merged: inout [MergedDuplicate]
     ) throws {
         guard let table = catalog.table(place.entity),

@@ -11,7 +11,7 @@ struct MergeResults: Sendable {
     var rejected: [(name: String, reason: String)] = []
     var parked: [ParkedRecord] = []
     /// Records that were refused and not parked, because they have later edits.
-    var editedSince: Set<RecordPlace> = []
+    var editedSince: Set<StoredRecordID> = []
     /// Whether there were more duplicates than one transaction looks at.
     var leavesDuplicates = false
     /// What the application has to decide before anything can be written.

@@ -81,7 +81,7 @@ extension RecordMerger {
     package func mergeEnd(of key: RecordKey, recordType: String?) throws -> MergeResult {
         let isSent = try wasSent(key)
         let result = try mergeAbsent(key, recordType: recordType, isSent: isSent)
-        try MissedVersions.forget(ended: key, in: log)
+        try UnmergedVersions.forget(ended: key, in: log)
         return result
     }
 
@@ -108,7 +108,7 @@ extension RecordMerger {
         switch result {
         case .applied, .conflict:
             if let known {
-                try log.noteMissedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
+                try log.noteUnmergedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
             }
         case .unchanged, .parked, .undecided, .rejected: break
         }

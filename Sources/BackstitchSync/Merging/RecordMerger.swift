@@ -17,7 +17,7 @@ package struct RecordMerger {
     var reader: TableReader { log.reader }
     var catalog: CatalogSnapshot { log.catalog }
     private var serviceFields: ServiceFields { ServiceFields(log: log) }
-    private var contents: KnownContents { KnownContents(reader.meta) }
+    private var contents: ContentHashLookup { ContentHashLookup(reader.meta) }
     private var incomplete: IncompleteRecords { IncompleteRecords(log: log) }
 
     /// Merges a record that the service has.
@@ -38,7 +38,7 @@ package struct RecordMerger {
             }
             try incomplete.note(record)
             return result
-        } catch let error as NumbersUsedUp {
+        } catch let error as CatalogFull {
             try incomplete.note(record)
             return .rejected(error.description)
         }
@@ -169,25 +169,26 @@ package struct RecordMerger {
             row.flags.contains(.isForgotten) && !prefersLocal
             && !isBehind(server, key, current, unsynced, merge)
         if isForgotten { unsynced = [] }
-        let masked = MaskedFields(of: table, current: current, unsynced: unsynced, server: server)
+        let unmerged = UnmergedFields(
+            of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
-            fields: current?.without(masked.ids), version: row.serverVersion,
-            unsynced: unsynced.map { $0.without(masked.ids) },
+            fields: current?.without(unmerged.ids), version: row.serverVersion,
+            unsynced: unsynced.map { $0.without(unmerged.ids) },
             kept: unsynced.isEmpty || !row.hasChangeTag
-                ? Fields() : try history.keptFields.without(masked.ids),
+                ? Fields() : try history.keptFields.without(unmerged.ids),
             isSent: isSent, name: key.name)
         let place = ConflictKey(
             entity: table.number, record: key, changeTag: server.changeTag,
             localSequence: row.lastSequence)
         merge.answer = policy.answers[place] ?? policy.lastAnswer
         var plan = merge.plan(
-            local: local, server: masked.seen(server), isAuthoritative: isAuthoritative)
+            local: local, server: unmerged.seen(server), isAuthoritative: isAuthoritative)
         if let question = plan.question { return .undecided(place, question) }
         if let reason = plan.parkingReason {
             guard
                 try log.marks.park(table.number, key, through: row.lastSequence, reason: reason)
             else { return .unchanged }
-            try MissedVersions.note(key, server, in: log)
+            try UnmergedVersions.note(key, server, in: log)
             return .parked(
                 ParkedRecord(
                     record: RecordID(entity: table.name, key: key), sequence: log.head,
@@ -208,7 +209,7 @@ package struct RecordMerger {
             try log.forgetNote(.missed, key.name)
             try log.forgetNote(.unheard, key.name)
         }
-        plan = masked.whole(plan, local)
+        plan = unmerged.whole(plan, local)
         let settled = try perform(plan, key, table, replacesLost: isForgotten)
         if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied

@@ -106,7 +106,7 @@ struct ServiceFields {
             ).value
             fields[attribute.field] = stored
         }
-        fields = try KnownContents(log.reader.meta).added(to: fields)
+        fields = try ContentHashLookup(log.reader.meta).added(to: fields)
         return (fields, table)
     }
 

@@ -25,7 +25,7 @@ package struct BoundSelection: Sendable {
 extension BoundSelection {
     /// Whether a record's operations are not to be pushed.
     func holdsBack(
-        _ place: RecordPlace, _ row: RowView, _ reader: TableReader
+        _ place: StoredRecordID, _ row: RowView, _ reader: TableReader
     ) throws -> Bool {
         if excluded.contains(place.entity) { return true }
         guard let filter = filters[place.entity] else { return false }

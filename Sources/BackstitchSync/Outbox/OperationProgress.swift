@@ -33,9 +33,9 @@ extension OperationProgress {
                 "There is no operation \(sequence); the last one is \(head). Give the sequence "
                     + "of an operation of this store.")
         }
-        let place = try reader.log.withOperation(sequence) { operation -> RecordPlace? in
+        let place = try reader.log.withOperation(sequence) { operation -> StoredRecordID? in
             guard operation.kind.changesContent, !operation.isTombstone else { return nil }
-            return RecordPlace(entity: operation.entity, key: try operation.key)
+            return StoredRecordID(entity: operation.entity, key: try operation.key)
         }
         guard let place = place ?? nil, let row = try reader.row(place.entity, place.key),
             try reader.history(of: row).isPending(sequence)

@@ -27,15 +27,15 @@ package struct OutboxFolder {
     ///     of them in any case, the others while the bytes allow it.
     package func fold(
         recordsMax: Int, bytesMax: Int = .max, after start: UInt64 = 0,
-        wholes: Set<RecordPlace> = []
+        wholes: Set<StoredRecordID> = []
     ) throws -> Outbox {
         var outbox = Outbox()
         var folds: [PendingFold] = []
         // Nil marks records that have nothing to push, so that they are looked up once.
-        var positions: [RecordPlace: Int?] = [:]
+        var positions: [StoredRecordID: Int?] = [:]
         var lastTransaction: UInt64 = 0
         var byteCount = 0
-        outbox.after = max(try LogBounds(reader).outboxFloor, start)
+        outbox.after = max(try LogHorizon(reader).outboxFloor, start)
         outbox.through = outbox.after
         try reader.log.visit(from: outbox.through + 1) { operation in
             let isNext = operation.transaction != lastTransaction
@@ -48,7 +48,7 @@ package struct OutboxFolder {
             lastTransaction = operation.transaction
             outbox.through = operation.sequence
             guard operation.kind.changesContent, !operation.isTombstone else { return true }
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            let place = StoredRecordID(entity: operation.entity, key: try operation.key)
             if let known = positions[place] {
                 guard let position = known else { return true }
                 byteCount += try folds[position].add(operation)
@@ -75,7 +75,7 @@ package struct OutboxFolder {
             }
         }
         let (isComplete, through) = (outbox.isComplete, outbox.through)
-        let missed = try MissedVersions(reader)
+        let missed = try UnmergedVersions(reader)
         outbox.changes = try folds.compactMap { fold in
             guard let table = reader.catalog.table(fold.place.entity) else { return nil }
             let push = try push(of: fold)
@@ -125,7 +125,7 @@ package struct OutboxFolder {
                 let target = reader.catalog.table(named: reference.target)?.number,
                 let row = try reader.row(target, key), !row.isDeleted, !row.hasChangeTag,
                 !row.flags.contains(.isParked), row.lastSequence > through,
-                try !selection.holdsBack(RecordPlace(entity: target, key: key), row, reader)
+                try !selection.holdsBack(StoredRecordID(entity: target, key: key), row, reader)
             else { continue }
             if try reader.history(of: row).firstUnsynced ?? .max > through {
                 names.insert(attribute.name)
@@ -137,7 +137,7 @@ package struct OutboxFolder {
     /// Whether a change may be refused before other records are pushed: a delete, before references
     /// to the record are gone, and a reference that needs a record which the service does not have.
     private func needsLater(
-        _ step: OperationStep, in table: EntityTable, isFolded: (RecordPlace) -> Bool
+        _ step: OperationStep, in table: EntityTable, isFolded: (StoredRecordID) -> Bool
     ) throws -> Bool {
         let fields: Fields
         switch step.change {
@@ -149,7 +149,7 @@ package struct OutboxFolder {
             guard let reference = attribute.schema?.reference,
                 case .reference(let key) = fields.value(attribute.field),
                 let target = reader.catalog.table(named: reference.target)?.number,
-                !isFolded(RecordPlace(entity: target, key: key)),
+                !isFolded(StoredRecordID(entity: target, key: key)),
                 let row = try reader.row(target, key)
             else { continue }
             if !row.isDeleted, !row.hasChangeTag { return true }
@@ -175,7 +175,7 @@ package struct OutboxFolder {
     }
 
     private func startFold(
-        _ operation: OperationView, _ place: RecordPlace
+        _ operation: OperationView, _ place: StoredRecordID
     ) throws -> PendingFold? {
         guard let row = try reader.row(place.entity, place.key),
             try reader.history(of: row).isOfThisLife(operation.sequence)
@@ -205,7 +205,7 @@ private struct PendingFold {
     /// What a record takes in memory besides its fields, with the modification that is made of it.
     private static let recordByteCount = 2_048
 
-    let place: RecordPlace
+    let place: StoredRecordID
     let changeTag: String
     let modifiedMilliseconds: Int64
     /// Whether it is parked or held back.
@@ -217,7 +217,7 @@ private struct PendingFold {
     private(set) var byteCount = Self.recordByteCount
 
     init(
-        place: RecordPlace, changeTag: String, modifiedMilliseconds: Int64, waits: Bool,
+        place: StoredRecordID, changeTag: String, modifiedMilliseconds: Int64, waits: Bool,
         unsent: Set<FieldID>
     ) {
         self.place = place

@@ -30,7 +30,7 @@ extension ParkedRecord {
     ///
     /// - Parameter place: The one that is asked for; nil for all.
     package static func all(
-        _ reader: TableReader, at place: RecordPlace? = nil, limit: Int = .max
+        _ reader: TableReader, at place: StoredRecordID? = nil, limit: Int = .max
     ) throws -> [ParkedRecord] {
         var records: [ParkedRecord] = []
         guard limit > 0 else { return records }

@@ -30,7 +30,7 @@ extension OutboxFolder {
     /// The records that are to be pushed, in the order of their first unsynced operations.
     package func pendingRecords(limit: Int) throws -> [PendingRecord] {
         var records: [PendingRecord] = []
-        var seen: Set<RecordPlace> = []
+        var seen: Set<StoredRecordID> = []
         var outbox = Outbox()
         outbox.isComplete = false
         while records.count < limit, !outbox.isComplete {
@@ -39,7 +39,7 @@ extension OutboxFolder {
                 after: outbox.through)
             for change in outbox.changes where records.count < limit {
                 // A record of an earlier run may have later operations that it does not need.
-                guard seen.insert(RecordPlace(entity: change.entity, key: change.key)).inserted
+                guard seen.insert(StoredRecordID(entity: change.entity, key: change.key)).inserted
                 else { continue }
                 PendingRecord(change).map { records.append($0) }
             }
@@ -49,7 +49,7 @@ extension OutboxFolder {
 
     /// The last operations of the records that are to be pushed.
     func lastOperations() throws -> [UInt64] {
-        var operations: [RecordPlace: UInt64] = [:]
+        var operations: [StoredRecordID: UInt64] = [:]
         var outbox = Outbox()
         outbox.isComplete = false
         while !outbox.isComplete {
@@ -57,7 +57,7 @@ extension OutboxFolder {
                 recordsMax: 1_000, bytesMax: Self.listedBytesMax, after: outbox.through)
             // Of a record that is pushed in parts the last one counts.
             for change in outbox.changes {
-                operations[RecordPlace(entity: change.entity, key: change.key)] = change.through
+                operations[StoredRecordID(entity: change.entity, key: change.key)] = change.through
             }
         }
         return operations.values.sorted()

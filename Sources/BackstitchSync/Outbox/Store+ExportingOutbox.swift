@@ -56,7 +56,7 @@ struct OutboxExport {
     private static let exportBytesMax = 60_000
 
     func exportPending(to write: ([UInt8]) throws -> Void) throws -> Int {
-        let first = try LogBounds(reader).outboxFloor + 1
+        let first = try LogHorizon(reader).outboxFloor + 1
         var writer = ModificationWriter()
         var count = 0
         if readsRows, let rows = try PendingRows(reader, from: first) {

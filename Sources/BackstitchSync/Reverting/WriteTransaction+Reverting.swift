@@ -16,15 +16,15 @@ extension WriteTransaction {
     ///   again first.
     @discardableResult
     public func revert<Model: Entity>(_ id: EntityID<Model>) throws -> Bool {
-        try EditRevert(log).revert(
-            RecordPlace(entity: try types.binding(of: Model.self).number, key: id.key))
+        try Revert(log).revert(
+            StoredRecordID(entity: try types.binding(of: Model.self).number, key: id.key))
     }
 
     /// As ``revert(_:)``, without the Swift type.
     @discardableResult
     public func revert(_ record: RecordID) throws -> Bool {
         let entity = try reader.table(named: record.entity).number
-        return try EditRevert(log).revert(RecordPlace(entity: entity, key: record.key))
+        return try Revert(log).revert(StoredRecordID(entity: entity, key: record.key))
     }
 
     /// Gives up all unsynced edits; see ``revert(_:)``.
@@ -33,7 +33,7 @@ extension WriteTransaction {
     /// - Returns: the number of records that had such edits.
     /// - Complexity: O(*n*) in the records of the store.
     @discardableResult
-    public func revertAll() throws -> Int { try EditRevert(log).revertAll() }
+    public func revertAll() throws -> Int { try Revert(log).revertAll() }
 }
 
 extension Store {

@@ -114,6 +114,6 @@ package struct EngineSign: Sendable {
     /// Another number whenever an engine has told something.
     package var version: UInt64 { file.version }
 
-    /// Whether an engine has the store's turn, in any process of this system.
+    /// Whether an engine has the store's lease, in any process of this system.
     package var isTaken: Bool { FileLease.isTaken(at: directory + "/sync.lock") }
 }

@@ -37,13 +37,13 @@ extension StoreInfo {
             },
             lastSequence: try reader.log.head,
             operations: try reader.access.count(of: reader.databases.log),
-            compactedThrough: try LogBounds(reader).compaction.through,
+            compactedThrough: try LogHorizon(reader).compaction.through,
             outbox: try StoreInfo.Outbox(reader),
             parked: try ParkedRecord.all(reader, limit: StoreInfo.parkedMax),
             incompleteRecords: try IncompleteRecords.count(reader),
             undeliveredRecords: try UndeliveredRecords.count(reader),
             zones: try Zone.all(reader), projections: try Projection.all(reader), space: space,
-            durability: durability, syncs: try LogBounds(reader).maySync)
+            durability: durability, syncs: try LogHorizon(reader).maySync)
     }
 }
 

@@ -56,7 +56,7 @@ extension StoreInfo.Outbox {
         if narrowedRecords > 0 {
             try addNarrowed(
                 narrowedRecords, by: selection,
-                from: fromStart ? 1 : LogBounds(reader).outboxFloor + 1, reader
+                from: fromStart ? 1 : LogHorizon(reader).outboxFloor + 1, reader
             )
         }
     }
@@ -67,7 +67,7 @@ extension StoreInfo.Outbox {
     private mutating func addNarrowed(
         _ total: Int, by selection: BoundSelection, from first: UInt64, _ reader: TableReader
     ) throws {
-        var seen: Set<RecordPlace> = []
+        var seen: Set<StoredRecordID> = []
         var (pending, operations, heldBack) = (0, 0, 0)
         var examined = 0
         try reader.log.visit(from: first) { operation in
@@ -78,7 +78,7 @@ extension StoreInfo.Outbox {
                 row.isDirty,
                 !row.flags.contains(.isParked)
             else { return true }
-            let place = RecordPlace(entity: operation.entity, key: try operation.key)
+            let place = StoredRecordID(entity: operation.entity, key: try operation.key)
             guard seen.insert(place).inserted else { return true }
             if try selection.holdsBack(place, row, reader) {
                 heldBack += 1

@@ -47,7 +47,7 @@ package struct FullFetch {
     /// Forgets what is noted of single records while changes are fetched, because all of them are to
     /// be fetched again.
     package func forgetFetched() throws {
-        for kind in [RecordNotes.seen, .missed, .incomplete, .undelivered] {
+        for kind in [SyncNotes.seen, .missed, .incomplete, .undelivered] {
             try log.forgetNotes(kind)
         }
     }

@@ -37,8 +37,8 @@ package struct ZoneLoss {
     ///   - rowsMax: The most rows to look at, at least one.
     /// - Returns: the last row that was looked at now, and how many were; no place at the end.
     package func forgetService(
-        after last: RecordPlace?, rowsMax: Int
-    ) throws -> (last: RecordPlace?, rows: Int) {
+        after last: StoredRecordID?, rowsMax: Int
+    ) throws -> (last: StoredRecordID?, rows: Int) {
         var (place, count) = (last, 0)
         for table in catalog.tables.sorted(by: { $0.number < $1.number }) {
             if let last, table.number < last.entity { continue }
@@ -48,7 +48,7 @@ package struct ZoneLoss {
                 guard let key = unsafe RecordKey(reading: bytes), key != start else { return true }
                 guard count < rowsMax else { return false }
                 count += 1
-                place = RecordPlace(entity: table.number, key: key)
+                place = StoredRecordID(entity: table.number, key: key)
                 if row.isKnownToService, !row.flags.contains(.isEvicted) { keys.append(key) }
                 return true
             }
@@ -72,14 +72,14 @@ package struct ZoneLoss {
     /// - Parameter keepsUnsynced: Whether records with such edits stay as they are.
     package func eraseRecords(keepsUnsynced: Bool = false) throws {
         if !keepsUnsynced { try log.forgetNotes(.unheard) }
-        var places: [RecordPlace] = []
+        var places: [StoredRecordID] = []
         for table in catalog.tables {
             try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
                 guard !keepsUnsynced || !row.isDirty, let key = unsafe RecordKey(reading: bytes)
                 else {
                     return true
                 }
-                places.append(RecordPlace(entity: table.number, key: key))
+                places.append(StoredRecordID(entity: table.number, key: key))
                 return true
             }
         }
@@ -105,7 +105,7 @@ package struct ZoneLoss {
         return true
     }
 
-    private func erase(_ row: RowView, at place: RecordPlace) throws {
+    private func erase(_ row: RowView, at place: StoredRecordID) throws {
         if row.isDeleted {
             // A delete that was not pushed comes to the same.
             return try log.marks.acknowledge(

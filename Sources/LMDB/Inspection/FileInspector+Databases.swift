@@ -42,7 +42,7 @@ extension FileInspector {
         var members = 0
         for page in leaves {
             for node in page.nodes {
-                if page.isJournalPosition(node) { continue }
+                if page.isJournalState(node) { continue }
                 let name = String(decoding: page.key(node), as: UTF8.self)
                 guard node.flags & PageWalk.Flag.nodeTree != 0,
                     node.stored.count == MetaPage.Tree.byteCount
@@ -73,8 +73,8 @@ extension FileInspector {
 
 extension TreePage {
     /// Whether an entry of the list of databases says which state the data file has.
-    func isJournalPosition(_ node: Node) -> Bool {
-        node.flags == 0 && node.stored.count == JournalPosition.byteCount
-            && key(node).elementsEqual(JournalPosition.name.utf8)
+    func isJournalState(_ node: Node) -> Bool {
+        node.flags == 0 && node.stored.count == JournalState.byteCount
+            && key(node).elementsEqual(JournalState.name.utf8)
     }
 }

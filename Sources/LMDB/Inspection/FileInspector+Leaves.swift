@@ -6,7 +6,7 @@ extension FileInspector {
         for node in page.nodes {
             let isTree = node.flags & PageWalk.Flag.nodeTree != 0
             if node.flags & ~(PageWalk.Flag.nodeOverflow | PageWalk.Flag.nodeTree) != 0
-                || isTree != (walk.part == .databases && !page.isJournalPosition(node))
+                || isTree != (walk.part == .databases && !page.isJournalState(node))
             {
                 result.note(walk.part, "Page \(page.number) has an entry of an unknown kind.")
             }

@@ -413,23 +413,24 @@ struct HubAttackTests {
     }
 
     @Test func `boxes of devices that do not ask are forgotten`() async throws {
-        let board = CourierBoard()
+        let mailboxes = NotificationMailboxes()
         let (ada, bob) = (
             CourierListener(realm: 1, userRecordName: "a"),
             CourierListener(realm: 1, userRecordName: "b")
         )
-        for number in 0..<100 { board.expect([UInt8(number)], of: ada, now: Int64(number)) }
+        for number in 0..<100 { mailboxes.expect([UInt8(number)], of: ada, now: Int64(number)) }
         let told = Locked<CourierNotification?>(nil)
-        board.wait([200], of: bob, now: 0) { notification in told.withLock { $0 = notification } }
-        #expect(board.waiterCount == 1)
-        board.forget(before: 49)
-        #expect(board.boxCount == 51)
-        board.forget(before: 1_000)
-        #expect(board.boxCount == 1 && !board.mayListen(realm: 1, user: "a"))
-        board.post(CourierNotification(subject: "s", payload: [1]), to: [200])
+        mailboxes.wait([200], of: bob, now: 0) { notification in told.withLock { $0 = notification }
+        }
+        #expect(mailboxes.waiterCount == 1)
+        mailboxes.forget(before: 49)
+        #expect(mailboxes.boxCount == 51)
+        mailboxes.forget(before: 1_000)
+        #expect(mailboxes.boxCount == 1 && !mailboxes.mayListen(realm: 1, user: "a"))
+        mailboxes.post(CourierNotification(subject: "s", payload: [1]), to: [200])
         #expect(told.withLock { $0 }?.payload == [1])
-        board.forget(before: 2_000)
-        #expect(board.boxCount == 0 && !board.mayListen(realm: 1, user: nil))
+        mailboxes.forget(before: 2_000)
+        #expect(mailboxes.boxCount == 0 && !mailboxes.mayListen(realm: 1, user: nil))
     }
 
     // MARK: Heads and connections

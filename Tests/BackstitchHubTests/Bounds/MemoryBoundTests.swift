@@ -7,7 +7,7 @@ import Testing
 @Suite("What a hub keeps in memory", .budgeted)
 struct MemoryBoundTests {
     @Test func `users who write no more are forgotten with their last answers`() {
-        let (book, limits) = (LedgerBook(), HubLimits())
+        let (book, limits) = (LedgerIndex(), HubLimits())
         var now: Int64 = 1_700_000_000_000
         for user in 1...UInt64(10_000) {
             let partition = Partition(number: user)
@@ -23,7 +23,7 @@ struct MemoryBoundTests {
     }
 
     @Test func `files that records hold are not remembered for the time that others are kept`() {
-        let (book, limits) = (UploadBook(), HubLimits())
+        let (book, limits) = (UploadQuota(), HubLimits())
         let partition = Partition(number: 1)
         let user = HubKey(partition, .zone)
         for number in 0..<UInt64(20_000) {
@@ -49,7 +49,7 @@ struct MemoryBoundTests {
     @Test func `devices that listen no more are forgotten, and zones that were deleted`()
         async throws
     {
-        let feeds = ListenedFeeds()
+        let feeds = WatchedFeeds()
         let realm = RealmRow(number: 1, container: "c", environment: "e")
         func access(_ number: UInt64) -> DatabaseAccess {
             DatabaseAccess(
@@ -57,7 +57,7 @@ struct MemoryBoundTests {
                 partition: Partition(number: number))
         }
         func add(_ number: UInt64) {
-            let position = ListenedFeeds.Position(database: 0, zones: [:])
+            let position = WatchedFeeds.Position(database: 0, zones: [:])
             let listener = CourierListener(realm: 1, userRecordName: "\(number)")
             feeds.add([(access(number), position)], of: listener) { $0.userRecordName == "7" }
         }

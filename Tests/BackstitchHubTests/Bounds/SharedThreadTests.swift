@@ -366,7 +366,7 @@ struct SharedThreadTests {
         let person = Task {
             do {
                 _ = try await hub.accounts.signIn("Ada", realm, work)
-            } catch is WorkGivenUp {
+            } catch is WorkCancelled {
                 isRefused.withLock { $0 = true }
             }
         }

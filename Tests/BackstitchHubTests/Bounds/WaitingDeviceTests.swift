@@ -36,13 +36,13 @@ import Testing
             for (number, target) in targets.enumerated() {
                 // What the first bring with them, such as threads, is not theirs.
                 if number == count / 4 {
-                    while hub.couriers.waiterCount < number { await Task.yield() }
+                    while hub.mailboxes.waiterCount < number { await Task.yield() }
                     before = try WaitingDeviceTests.residentBytes()
                 }
                 let request = HubRequest(method: "GET", target: target)
                 hub.submit(request, hub.makeWork(for: request)) { _ in }
             }
-            while hub.couriers.waiterCount < count { await Task.yield() }
+            while hub.mailboxes.waiterCount < count { await Task.yield() }
             let each = (try WaitingDeviceTests.residentBytes() - before) / (count - count / 4)
             precondition(each < 8_192, "A device that waits takes \(each) bytes.")
         }

@@ -65,7 +65,7 @@ struct WorkPoolTests {
             storage.submitRead(lane, RequestWork(client: "late")) { _ in
             } answer: { result in
                 return {
-                    if case .failure(let error) = result, error is WorkGivenUp {
+                    if case .failure(let error) = result, error is WorkCancelled {
                         refusals.withLock { $0 += 1 }
                     }
                 }
@@ -118,7 +118,7 @@ struct WorkPoolTests {
         let second = Task {
             do {
                 try await storage.write(late, to: [.global], expecting: { [] }) { _ in }
-            } catch is WorkGivenUp {
+            } catch is WorkCancelled {
                 isRefused.withLock { $0 = true }
             }
         }

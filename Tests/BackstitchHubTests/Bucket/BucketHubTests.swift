@@ -35,7 +35,7 @@ import WireCrypto
         try await eventually {
             try await fixture.write()
             if server.objects.count == objects, try self.rows(.object) == rows { return true }
-            if turns < 40 { fixture.advance(milliseconds: ExpirySweep.objectRetryMilliseconds) }
+            if turns < 40 { fixture.advance(milliseconds: Expiry.objectRetryMilliseconds) }
             turns += 1
             return false
         }
@@ -117,9 +117,9 @@ import WireCrypto
             if try server.objects.isEmpty && rows(.object) == 0 && rows(.doomed) == 0 {
                 return true
             }
-            _ = try await sweeper.eraser.eraseSome()
+            _ = try await sweeper.deleter.eraseSome()
             sweeper.removeObjectsSoon()
-            if turns < 40 { fixture.advance(milliseconds: Eraser.graceMilliseconds) }
+            if turns < 40 { fixture.advance(milliseconds: Deleter.graceMilliseconds) }
             turns += 1
             return false
         }
@@ -163,7 +163,7 @@ import WireCrypto
         fixture.advance(milliseconds: Self.day)
         for _ in 0..<20 {
             try await fixture.write()
-            fixture.advance(milliseconds: ExpirySweep.objectRetryMilliseconds)
+            fixture.advance(milliseconds: Expiry.objectRetryMilliseconds)
         }
         #expect(server.objects.count == 1)
         server.setAway(false)
@@ -274,7 +274,7 @@ import WireCrypto
         let (assets, limits) = (fixture.hub.assets, HubLimits())
         let objects = try #require(assets.objects)
         @Sendable func sweep(_ transaction: any HubWriting, now: Int64) throws {
-            try ExpirySweep(
+            try Expiry(
                 transaction: transaction, partition: partition, assets: assets, limits: limits,
                 now: now
             ).run()

@@ -156,7 +156,7 @@ struct ConformanceWorld {
             }()
             // A poll that waits has nothing to tell, and is let go.
             while !hasEnded.withLock({ $0 }) {
-                if fixture.hub.couriers.waiterCount > 0 { fixture.hub.couriers.releaseAll() }
+                if fixture.hub.mailboxes.waiterCount > 0 { fixture.hub.mailboxes.releaseAll() }
                 await Task.yield()
             }
             let next = await answer

@@ -261,7 +261,7 @@ struct PastTests {
             hasEnded.withLock { $0 = true }
             return response
         }()
-        while past.hub.couriers.waiterCount == 0, !hasEnded.withLock({ $0 }) {
+        while past.hub.mailboxes.waiterCount == 0, !hasEnded.withLock({ $0 }) {
             await Task.yield()
         }
         let _: RecordsResponse = try await past.call(

@@ -248,7 +248,7 @@ struct PostgreSQLHubTests {
         let otherStorage = try schema.storage()
         let other = try await Hub(
             storage: otherStorage, files: FolderFiles(folder: folder.path, isShared: true),
-            configuration: fixture.hub.configuration, machine: .system)
+            configuration: fixture.hub.configuration, platform: .system)
         defer { other.close() }
         let places = """
             {\(MeteredHub.zoneID),"tokens":[{"recordName":"a","recordType":"T","fieldName":"f"}]}
@@ -288,7 +288,8 @@ struct PostgreSQLHubTests {
         let session = try Connection(schema.address, .plain)
         let lock = "LOCK TABLE backstitch_entries IN ACCESS EXCLUSIVE MODE"
         _ = try session.roundTrip([
-            Call(PartitionCommit.begin), Call(Statement("lockTable", sql: lock)),
+            BoundStatement(PartitionCommit.begin),
+            BoundStatement(Statement("lockTable", sql: lock)),
         ])
         async let first = status()
         try await eventually { hub.readiness.isProbing }
@@ -296,7 +297,7 @@ struct PostgreSQLHubTests {
         hub.tick()
         #expect(await first == 503)
         #expect(await status() == 503)
-        _ = try session.roundTrip([Call(PartitionCommit.rollback)])
+        _ = try session.roundTrip([BoundStatement(PartitionCommit.rollback)])
         try await eventually {
             fixture.advance(milliseconds: Readiness.keptMilliseconds)
             return await status() == 200
@@ -314,7 +315,7 @@ struct PostgreSQLHubTests {
         }
         let connection = try schema.connection()
         func run(_ name: String, _ sql: String) throws {
-            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
+            _ = try connection.roundTrip([BoundStatement(Statement(name, sql: sql))])
         }
         #expect(await send(.modifyRecords, Self.saves(1)).status == 200)
         try run(

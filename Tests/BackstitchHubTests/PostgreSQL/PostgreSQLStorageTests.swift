@@ -23,7 +23,7 @@ struct PostgreSQLStorageTests {
     }
 
     private static func rows(_ sql: String, _ connection: Connection) throws -> [[String]] {
-        let rows = try connection.roundTrip([Call(Statement(sql, sql: sql))])[0]
+        let rows = try connection.roundTrip([BoundStatement(Statement(sql, sql: sql))])[0]
         return (0..<rows.count).map { [rows.text($0, 0)] }
     }
 
@@ -42,10 +42,10 @@ struct PostgreSQLStorageTests {
             SELECT p, int4send(n), int4send(n)
             FROM generate_series(1, 20) p, generate_series(1, \(entries ?? 2_000)) n
             """
-        _ = try connection.roundTrip([Call(Statement("fill", sql: fill))])
+        _ = try connection.roundTrip([BoundStatement(Statement("fill", sql: fill))])
         if entries != nil {
             let analyze = "ANALYZE backstitch_entries, backstitch_partitions"
-            _ = try connection.roundTrip([Call(Statement("analyze", sql: analyze))])
+            _ = try connection.roundTrip([BoundStatement(Statement("analyze", sql: analyze))])
         }
         let statements =
             EntryQuery.all + [
@@ -59,7 +59,8 @@ struct PostgreSQLStorageTests {
             let tail = statement.kinds.isEmpty ? "" : "(\(values))"
             let name = "planned_\(statement.name)"
             _ = try connection.roundTrip([
-                Call(Statement("p_" + name, sql: "PREPARE \(name) \(head) AS \(statement.sql)"))
+                BoundStatement(
+                    Statement("p_" + name, sql: "PREPARE \(name) \(head) AS \(statement.sql)"))
             ])
             let plan = try Self.rows("EXPLAIN EXECUTE \(name) \(tail)", connection)
                 .map { $0[0] }.joined(separator: "\n")
@@ -267,7 +268,7 @@ struct PostgreSQLStorageTests {
         try schema.storage().close()
         let connection = try schema.connection()
         let later = "UPDATE backstitch_meta SET version = \(HubSchema.version + 1)"
-        _ = try connection.roundTrip([Call(Statement("later", sql: later))])
+        _ = try connection.roundTrip([BoundStatement(Statement("later", sql: later))])
         do {
             try schema.storage().close()
             Issue.record("It was opened.")
@@ -312,7 +313,7 @@ struct PostgreSQLStorageTests {
             ("anew", "CREATE TABLE backstitch_partitions (LIKE old_partitions INCLUDING ALL)"),
             ("filled", "INSERT INTO backstitch_partitions SELECT * FROM old_partitions"),
         ] {
-            _ = try connection.roundTrip([Call(Statement(name, sql: sql))])
+            _ = try connection.roundTrip([BoundStatement(Statement(name, sql: sql))])
         }
         let second = try await run()
         #expect(second != first)
@@ -349,9 +350,11 @@ struct PostgreSQLStorageTests {
         throws
     {
         let connection = try TemporarySchema().connection()
-        let calls = [Call(PartitionCommit.begin), Call(PartitionCommit.rollback)]
+        let calls = [
+            BoundStatement(PartitionCommit.begin), BoundStatement(PartitionCommit.rollback),
+        ]
         for _ in 0..<2 { _ = try connection.roundTrip(calls) }
-        _ = try connection.roundTrip([Call(Statement("forget", sql: "DEALLOCATE ALL"))])
+        _ = try connection.roundTrip([BoundStatement(Statement("forget", sql: "DEALLOCATE ALL"))])
         let failure = #expect(throws: PostgreSQLError.self) {
             _ = try connection.roundTrip(calls)
         }

@@ -116,7 +116,7 @@ final class MemoryHubStorage: SnapshotStorage {
     ) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
             guard !state.withLock({ $0.isRefusing }) else {
-                return continuation.resume(throwing: WorkGivenUp())
+                return continuation.resume(throwing: WorkCancelled())
             }
             writer.submit { [self] in
                 continuation.resume(with: Result { try writeNow(work, partitions, queries, body) })
@@ -128,7 +128,7 @@ final class MemoryHubStorage: SnapshotStorage {
         _ work: RequestWork, _ partitions: Partitions, _ queries: () -> [KeyQuery],
         _ body: (any HubWriting) throws -> R
     ) throws -> R {
-        guard !state.withLock({ $0.isRefusing }) else { throw WorkGivenUp() }
+        guard !state.withLock({ $0.isRefusing }) else { throw WorkCancelled() }
         try work.check()
         work.unlimit()
         let transaction = transaction(work, partitions)

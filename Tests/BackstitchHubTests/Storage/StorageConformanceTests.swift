@@ -107,10 +107,10 @@ import Waiting
         let storage = try engine.storage()
         defer { storage.close() }
         storage.refuseWork()
-        await #expect(throws: WorkGivenUp.self) {
+        await #expect(throws: WorkCancelled.self) {
             try await storage.write(to: [Self.partitions[0]]) { try $0.put(Self.someKey, []) }
         }
-        await #expect(throws: WorkGivenUp.self) {
+        await #expect(throws: WorkCancelled.self) {
             try await storage.read { try $0.value(Self.someKey) }
         }
     }

@@ -16,7 +16,7 @@ struct TemporarySchema {
         let cluster = try cluster ?? PostgreSQLCluster.shared.get()
         name = "s" + UUID().uuidString.replacing("-", with: "").lowercased()
         _ = try Connection(PostgreSQLAddress(cluster.address), .plain)
-            .roundTrip([Call(Statement("schema", sql: "CREATE SCHEMA \(name)"))])
+            .roundTrip([BoundStatement(Statement("schema", sql: "CREATE SCHEMA \(name)"))])
         address = try PostgreSQLAddress(
             cluster.address + " application_name=\(name) options='-c search_path=\(name)'")
         if migrated { _ = try PostgreSQLHubStorage.migrate(address, clock: .system) }
@@ -35,7 +35,7 @@ struct TemporarySchema {
             SELECT pg_terminate_backend(pid)::int::int8 FROM pg_stat_activity
             WHERE application_name = '\(name)' AND pid <> pg_backend_pid()
             """
-        _ = try connection().roundTrip([Call(Statement("endSessions", sql: sql))])
+        _ = try connection().roundTrip([BoundStatement(Statement("endSessions", sql: sql))])
     }
 
     /// A connection as an operator has it.

@@ -154,7 +154,7 @@ import Threading
         configuration.log = { line in lines.withLock { $0.append(line) } }
         let hub = try await Hub(
             storage: data.storage(), files: FolderFiles(folder: fixture.folder.path),
-            configuration: configuration, machine: .system)
+            configuration: configuration, platform: .system)
         defer { hub.close() }
         client.serve(hub)
         let refusal = await #expect(throws: ServiceError.self) { try await pull(token) }

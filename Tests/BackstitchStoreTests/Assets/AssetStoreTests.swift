@@ -104,7 +104,7 @@ import Threading
             reader.withLock { $0 = $0 ?? Glibc.open(contents.path(key), O_RDONLY | O_CLOEXEC) }
         }
         let hasCome = Locked(moment != 1)
-        let hook = Interleaving.hook { [path = second.path] point in
+        let hook = TestPoint.hook { [path = second.path] point in
             guard "\(point)" == "a content gets its name", pthread_self() == thread,
                 !hasCome.withLock({ hasCome in
                     defer { hasCome = true }
@@ -114,7 +114,7 @@ import Threading
             try? contents.keep(path, as: key)
             open()
         }
-        defer { Interleaving.unhook(hook) }
+        defer { TestPoint.unhook(hook) }
         for file in moment == 0 ? [second, first] : moment == 1 ? [first] : [first, second] {
             try contents.keep(file.path, as: key)
             open()
@@ -285,7 +285,7 @@ import Threading
         }
         _ = try await store.write { try $0.delete(Picture.ID("p")) }
         var traces = RecordTraces(
-            of: RecordPlace(
+            of: StoredRecordID(
                 entity: try #require(store.catalogSnapshot.table(named: "Picture")?.number),
                 key: RecordKey("p")))
         try store.read { try traces.search($0.reader) }

@@ -77,7 +77,7 @@ final class CompactionHistory {
                 }
             case 3:
                 for record in try context.reader.parkedPlaces() {
-                    _ = try EditDiscard(context).discardParked(record.entity, record.key)
+                    _ = try Discard(context).discardParked(record.entity, record.key)
                 }
             default: break
             }
@@ -154,10 +154,10 @@ extension TableReader {
         }
     }
 
-    fileprivate func parkedPlaces() throws -> [RecordPlace] {
+    fileprivate func parkedPlaces() throws -> [StoredRecordID] {
         try ParkedRecord.all(self).compactMap { record in
             guard let table = catalog.table(named: record.record.entity) else { return nil }
-            return RecordPlace(entity: table.number, key: record.record.key)
+            return StoredRecordID(entity: table.number, key: record.record.key)
         }
     }
 }

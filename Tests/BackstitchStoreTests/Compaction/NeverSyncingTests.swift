@@ -280,7 +280,7 @@ import Testing
         try await store.withLogWriter {
             _ = try $0.marks.raiseOutboxFloor(from: 0, to: folded, looked: 0)
         }
-        #expect(try store.read { try LogBounds($0.reader).outboxFloor } == 0)
+        #expect(try store.read { try LogHorizon($0.reader).outboxFloor } == 0)
         #expect(try store.pushes().map(\.key.name.description) == ["a"])
         try await store.settle()
         try await name("c", "last", isLocalOnly: true, in: store)

@@ -73,7 +73,7 @@ import Testing
             let newer = try transaction.record("n", of: "Newer")
             #expect(newer?.values == ["field": .list([.string("kept")])])
             #expect(try transaction.conflicts(limit: 9).count == 1)
-            #expect(try LogBounds(transaction.reader).compaction.through > 0)
+            #expect(try LogHorizon(transaction.reader).compaction.through > 0)
         }
         let pushes = try store.pushesByName()
         #expect(pushes["buried"] == .delete)

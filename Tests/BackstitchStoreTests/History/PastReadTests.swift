@@ -103,7 +103,7 @@ import Testing
             _ = try await StoreCompaction(store, operationsPerChunk: 20).run(
                 through: try store.head / 3)
         }
-        let oldest = try store.read { try LogBounds($0.reader).compaction.through }
+        let oldest = try store.read { try LogHorizon($0.reader).compaction.through }
         var random = SeededGenerator(seed: seed)
         var moments: Set<UInt64> = [oldest, try store.head]
         for _ in 0..<5 {
@@ -129,7 +129,7 @@ import Testing
         try await history.settle()
         let store = history.store
         _ = try await StoreCompaction(store, operationsPerChunk: 100).run(through: 20)
-        let oldest = try store.read { try LogBounds($0.reader).compaction.through }
+        let oldest = try store.read { try LogHorizon($0.reader).compaction.through }
         let error = failure { try store.read(at: oldest - 1) { _ in } }
         #expect(error?.code == .notInLog)
         #expect(error?.message.contains("after operation \(oldest).") == true)

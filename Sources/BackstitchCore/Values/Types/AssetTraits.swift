@@ -123,7 +123,7 @@ enum AssetTraits: AttributeTraits {
         output.append(UInt8(ascii: "}"))
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Asset? {
+    static func content(json: JSONValue) throws(ValueError) -> Asset? {
         guard case .object(let members) = json else { return nil }
         var texts: [String: String] = [:]
         var byteCount: Int64?
@@ -138,14 +138,14 @@ enum AssetTraits: AttributeTraits {
         guard let byteCount, texts.keys.allSatisfy(known.contains),
             members.count == texts.count + 1
         else {
-            throw ValueMisfit(
+            throw ValueError(
                 reason: "a file has the number byteCount, a content or a serviceChecksum, and may "
                     + "have a contentType and a fileName.")
         }
         let asset = Asset(
             content: texts["content"], serviceChecksum: texts["serviceChecksum"],
             byteCount: byteCount, contentType: texts["contentType"], fileName: texts["fileName"])
-        if let violation = asset.violation { throw ValueMisfit(reason: "\(violation).") }
+        if let violation = asset.violation { throw ValueError(reason: "\(violation).") }
         return asset
     }
 

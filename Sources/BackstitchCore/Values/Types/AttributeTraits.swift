@@ -50,7 +50,7 @@ package protocol AttributeTraits: Sendable {
     /// Whether the Swift type reads every stored value of the tag.
     static var readsAll: Bool { get }
     /// The converted value as a record holds it; throws if it is out of the type's range.
-    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue
+    static func saved(_ value: RecordValue) throws(ValueError) -> RecordValue
     /// Why no attribute can have the content; nil if one can.
     static func violation(of content: Content) -> String?
     /// The value for the service.
@@ -65,7 +65,7 @@ package protocol AttributeTraits: Sendable {
     /// Appends the content as JSON.
     static func appendJSON(_ content: Content, to output: inout ByteBuffer)
     /// Reads the content from JSON; nil if the JSON is of another kind.
-    static func content(json: JSONValue) throws(ValueMisfit) -> Content?
+    static func content(json: JSONValue) throws(ValueError) -> Content?
     /// Encodes the content, as `Codable` has it.
     static func encode(
         _ content: Content, into container: inout KeyedEncodingContainer<ValueKey>,
@@ -105,7 +105,7 @@ extension AttributeTraits {
 
     package static var readsAll: Bool { true }
 
-    package static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue { value }
+    package static func saved(_ value: RecordValue) throws(ValueError) -> RecordValue { value }
 
     package static func violation(of content: Content) -> String? { nil }
 
@@ -188,7 +188,7 @@ extension AttributeTraits {
         appendJSON(content, to: &output)
     }
 
-    static func value(json: JSONValue) throws(ValueMisfit) -> RecordValue? {
+    static func value(json: JSONValue) throws(ValueError) -> RecordValue? {
         try content(json: json).map { value($0) }
     }
 

@@ -51,7 +51,7 @@ enum BoolTraits: AttributeTraits {
         output.append(utf8: "\(content)")
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Bool? {
+    static func content(json: JSONValue) throws(ValueError) -> Bool? {
         if case .bool(let bool) = json { bool } else { nil }
     }
 

@@ -45,7 +45,7 @@ enum DataTraits: AttributeTraits {
         output.append(jsonText: content.base64EncodedString())
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Data? {
+    static func content(json: JSONValue) throws(ValueError) -> Data? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.required(Data(base64Encoded: text), "that is no Base64.")
     }

@@ -65,7 +65,7 @@ enum DecimalTraits: AttributeTraits {
         output.append(jsonText: content.description)
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Decimal? {
+    static func content(json: JSONValue) throws(ValueError) -> Decimal? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.decimal(text)
     }

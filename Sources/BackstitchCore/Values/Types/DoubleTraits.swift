@@ -69,7 +69,7 @@ extension FloatingTraits {
         output.append(utf8: "\(content)")
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> Double? {
+    static func content(json: JSONValue) throws(ValueError) -> Double? {
         guard case .number(let text) = json else { return nil }
         return try TaggedJSON.double(text)
     }

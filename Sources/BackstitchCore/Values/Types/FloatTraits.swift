@@ -18,11 +18,11 @@ enum FloatTraits: FloatingTraits {
 
     static func isReadable(_ value: RecordValue) -> Bool { self.value(service: value) != nil }
 
-    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
+    static func saved(_ value: RecordValue) throws(ValueError) -> RecordValue {
         guard let number = content(of: value) else { return value }
         let rounded = Float(number)
         guard rounded.isFinite else {
-            throw ValueMisfit(reason: "the number is out of the range of \(type)")
+            throw ValueError(reason: "the number is out of the range of \(type)")
         }
         return .double(Double(rounded))
     }

@@ -34,9 +34,9 @@ extension WholeNumberTraits {
 
     static var readsAll: Bool { type == .int64 }
 
-    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
+    static func saved(_ value: RecordValue) throws(ValueError) -> RecordValue {
         if let number = content(of: value), !isInRange(number) {
-            throw ValueMisfit(reason: "the number is out of the range of \(type)")
+            throw ValueError(reason: "the number is out of the range of \(type)")
         }
         return value
     }

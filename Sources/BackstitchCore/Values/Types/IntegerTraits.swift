@@ -40,7 +40,7 @@ extension IntegerTraits {
         output.append(decimal: content)
     }
 
-    package static func content(json: JSONValue) throws(ValueMisfit) -> Int64? {
+    package static func content(json: JSONValue) throws(ValueError) -> Int64? {
         guard case .number(let text) = json else { return nil }
         return try TaggedJSON.integer(text)
     }

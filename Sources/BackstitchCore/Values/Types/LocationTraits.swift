@@ -57,7 +57,7 @@ enum LocationTraits: AttributeTraits {
         output.append(utf8: "\"longitude\":\(content.longitude)}")
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> GeoLocation? {
+    static func content(json: JSONValue) throws(ValueError) -> GeoLocation? {
         guard case .object(let parts) = json else { return nil }
         var numbers: [String: Double] = [:]
         for part in parts {
@@ -67,7 +67,7 @@ enum LocationTraits: AttributeTraits {
         guard parts.count == 2, let latitude = numbers["latitude"],
             let longitude = numbers["longitude"]
         else {
-            throw ValueMisfit(
+            throw ValueError(
                 reason: "a location has the numbers latitude and longitude.")
         }
         return GeoLocation(latitude: latitude, longitude: longitude)

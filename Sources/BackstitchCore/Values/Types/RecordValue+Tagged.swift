@@ -27,7 +27,7 @@ extension RecordValue {
     }
 
     /// Reads a value.
-    package init(tagged json: JSONValue) throws(ValueMisfit) {
+    package init(tagged json: JSONValue) throws(ValueError) {
         if case .null = json {
             self = .null
             return
@@ -58,13 +58,13 @@ extension RecordValue {
 
     private static var kinds: [String] { AttributeTypes.kinds + ["list", "unknown"] }
 
-    private static func failure(_ reason: String) -> ValueMisfit {
-        ValueMisfit(reason: reason)
+    private static func failure(_ reason: String) -> ValueError {
+        ValueError(reason: reason)
     }
 
     private static func unknown(
         _ parts: [JSONValue.Member]
-    ) throws(ValueMisfit) -> UnknownValue {
+    ) throws(ValueError) -> UnknownValue {
         var texts: [String: String] = [:]
         for part in parts {
             guard case .string(let text) = part.value else { continue }
@@ -83,28 +83,28 @@ extension RecordValue {
 enum TaggedJSON {
     static func required<Part>(
         _ part: Part?, _ reason: String
-    ) throws(ValueMisfit) -> Part {
-        guard let part else { throw ValueMisfit(reason: reason) }
+    ) throws(ValueError) -> Part {
+        guard let part else { throw ValueError(reason: reason) }
         return part
     }
 
-    static func integer(_ text: String) throws(ValueMisfit) -> Int64 {
+    static func integer(_ text: String) throws(ValueError) -> Int64 {
         try required(
             Int64(text), "the number \(text.prefix(40)) is no whole number of 64 bits.")
     }
 
-    static func double(_ text: String) throws(ValueMisfit) -> Double {
+    static func double(_ text: String) throws(ValueError) -> Double {
         guard let number = Double(text), number.isFinite else {
-            throw ValueMisfit(
+            throw ValueError(
                 reason: "the number \(text.prefix(40)) is out of the range of a double.")
         }
         return number
     }
 
-    static func decimal(_ text: String) throws(ValueMisfit) -> Decimal {
+    static func decimal(_ text: String) throws(ValueError) -> Decimal {
         // `Decimal` reads what it understands of a text, and rounds: both would lose something.
         guard isDecimal(text), let decimal = Decimal(string: text), decimal.isFinite else {
-            throw ValueMisfit(reason: "that is no decimal number.")
+            throw ValueError(reason: "that is no decimal number.")
         }
         return decimal
     }

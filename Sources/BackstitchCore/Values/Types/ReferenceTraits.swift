@@ -47,7 +47,7 @@ enum ReferenceTraits: AttributeTraits {
         output.append(jsonText: content.text)
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> RecordKey? {
+    static func content(json: JSONValue) throws(ValueError) -> RecordKey? {
         if case .string(let text) = json { RecordKey(text: text) } else { nil }
     }
 

@@ -49,7 +49,7 @@ extension TextTraits {
         output.append(jsonText: content)
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> String? {
+    static func content(json: JSONValue) throws(ValueError) -> String? {
         if case .string(let text) = json { text } else { nil }
     }
 

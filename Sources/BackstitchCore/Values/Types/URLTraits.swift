@@ -13,8 +13,8 @@ enum URLTraits: TextTraits {
         content(of: value).map { URL(string: $0) != nil } ?? false
     }
 
-    static func saved(_ value: RecordValue) throws(ValueMisfit) -> RecordValue {
-        if value != .null, !isReadable(value) { throw ValueMisfit(reason: "the text is no URL") }
+    static func saved(_ value: RecordValue) throws(ValueError) -> RecordValue {
+        if value != .null, !isReadable(value) { throw ValueError(reason: "the text is no URL") }
         return value
     }
 }

@@ -57,7 +57,7 @@ enum UUIDTraits: AttributeTraits {
         output.append(jsonText: content.uuidString)
     }
 
-    static func content(json: JSONValue) throws(ValueMisfit) -> UUID? {
+    static func content(json: JSONValue) throws(ValueError) -> UUID? {
         guard case .string(let text) = json else { return nil }
         return try TaggedJSON.required(UUID(uuidString: text), "that is no UUID.")
     }

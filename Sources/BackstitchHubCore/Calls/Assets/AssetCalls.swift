@@ -5,10 +5,10 @@ struct AssetCalls: Sendable {
     let assets: any HubFiles
     let address: HubAddress
     let zoneNumbers: ZoneNumbers
-    let uploads: UploadBook
+    let uploads: UploadQuota
     let arrived = ArrivedUploads()
-    let once: OnceWriter
-    let sweeper: Sweeper
+    let once: IdempotentWriter
+    let sweeper: ExpirySweeper
     /// Threads that wait for the disk.
     let disk: WorkPool
 }

@@ -29,7 +29,7 @@ extension AssetCalls {
             call, access,
             expecting: {
                 access.expected(zones: [request.zoneID ?? WireZoneID()])
-                    + ExpirySweep.expected(in: access.partition)
+                    + Expiry.expected(in: access.partition)
             }
         ) { transaction in
             let database = try transaction.database(access)

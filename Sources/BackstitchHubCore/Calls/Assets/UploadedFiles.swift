@@ -162,7 +162,7 @@ extension AssetCalls {
         try await storage.write(
             work, to: [partition],
             expecting: {
-                ExpirySweep.expected(in: partition)
+                Expiry.expected(in: partition)
                     + (objects == nil ? [] : [ObjectRow.expected(file)])
             }
         ) { transaction in

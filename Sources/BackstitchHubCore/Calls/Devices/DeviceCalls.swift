@@ -3,6 +3,6 @@ struct DeviceCalls: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let address: HubAddress
-    let couriers: any CourierBoxes
+    let mailboxes: any MailboxStorage
     let notifier: Notifier
 }

@@ -37,10 +37,10 @@ extension DeviceCalls {
             return isOthers
         }
         // What waits there is for the user before.
-        if isTakenOver { couriers.forget(hash) }
+        if isTakenOver { mailboxes.forget(hash) }
         guard isNew || isTakenOver else { return }
         try await notifier.listen(for: row.listener)
-        couriers.expect(hash, of: row.listener, now: configuration.steadyNow)
+        mailboxes.expect(hash, of: row.listener, now: configuration.steadyNow)
     }
 
     /// What is kept of the token of the device that a request is about: its user, and the session with which it ends.

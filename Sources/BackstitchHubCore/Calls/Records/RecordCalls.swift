@@ -7,18 +7,18 @@ final class RecordCalls: Sendable {
     let assets: any HubFiles
     let address: HubAddress
     let zoneNumbers: ZoneNumbers
-    let uploads: UploadBook
-    let feeds: ListenedFeeds
-    let once: OnceWriter
+    let uploads: UploadQuota
+    let feeds: WatchedFeeds
+    let once: IdempotentWriter
     let notifier: Notifier
-    let sweeper: Sweeper
+    let sweeper: ExpirySweeper
     let metrics: HubMetrics
     let watch: HistoryWatch
 
     init(
         configuration: HubConfiguration, storage: any HubStorage, assets: any HubFiles,
-        address: HubAddress, zoneNumbers: ZoneNumbers, uploads: UploadBook, feeds: ListenedFeeds,
-        once: OnceWriter, notifier: Notifier, sweeper: Sweeper, metrics: HubMetrics,
+        address: HubAddress, zoneNumbers: ZoneNumbers, uploads: UploadQuota, feeds: WatchedFeeds,
+        once: IdempotentWriter, notifier: Notifier, sweeper: ExpirySweeper, metrics: HubMetrics,
         watch: HistoryWatch
     ) {
         (self.configuration, self.storage, self.assets) = (configuration, storage, assets)

@@ -1,5 +1,5 @@
 /// The calls about subscriptions.
 struct SubscriptionCalls: Sendable {
     let configuration: HubConfiguration
-    let once: OnceWriter
+    let once: IdempotentWriter
 }

@@ -8,8 +8,8 @@ extension Notifier {
 
     /// What others changed in a database.
     private struct News: Sendable {
-        var from: ListenedFeeds.Position
-        var to: ListenedFeeds.Position
+        var from: WatchedFeeds.Position
+        var to: WatchedFeeds.Position
         var zones: [(name: String, changes: [RecordChange])]
     }
 
@@ -23,7 +23,7 @@ extension Notifier {
                 .first { $0.row.number == listener.realm }?.row
             let user = listener.userRecordName
             let scopes = [DatabaseAccess.Scope.own(user), .everybodys]
-            var found: [(access: DatabaseAccess, position: ListenedFeeds.Position)] = []
+            var found: [(access: DatabaseAccess, position: WatchedFeeds.Position)] = []
             guard let realm else { return found }
             transaction.expect { scopes.map { .key($0.name(in: realm).key) } }
             for scope in scopes {
@@ -39,7 +39,7 @@ extension Notifier {
         // A database that is made later is looked for again.
         guard !found.isEmpty else { return }
         feeds.add(found, of: listener) {
-            couriers.mayListen(realm: $0.realm, user: $0.userRecordName)
+            mailboxes.mayListen(realm: $0.realm, user: $0.userRecordName)
         }
     }
 
@@ -47,7 +47,7 @@ extension Notifier {
     func wake(_ changed: ChangedPartitions) {
         if changed.contains(.global) { authentications.forgetAll() }
         for access in feeds.databases(in: changed) {
-            guard couriers.mayListen(realm: access.realm.number, user: access.ownerRecordName)
+            guard mailboxes.mayListen(realm: access.realm.number, user: access.ownerRecordName)
             else {
                 feeds.remove(access)
                 continue
@@ -97,7 +97,7 @@ extension Notifier {
 
     /// What was changed in a zone since a position; nothing of one that was deleted.
     private func changes(
-        in zoneName: String, after position: ListenedFeeds.Position, _ access: DatabaseAccess,
+        in zoneName: String, after position: WatchedFeeds.Position, _ access: DatabaseAccess,
         _ transaction: any HubReading
     ) throws -> [RecordChange] {
         let zone: ZoneRow? = try transaction.row(ZoneRow.key(access.partition, zoneName))
@@ -125,7 +125,7 @@ extension Notifier {
 
 extension HubReading {
     /// Where the feeds of a database stand.
-    fileprivate func feedPosition(of access: DatabaseAccess) throws -> ListenedFeeds.Position {
+    fileprivate func feedPosition(of access: DatabaseAccess) throws -> WatchedFeeds.Position {
         expect {
             [
                 .key(DatabaseRow.key(access.partition)),
@@ -133,7 +133,7 @@ extension HubReading {
             ]
         }
         let zones = try zones(access)
-        return ListenedFeeds.Position(
+        return WatchedFeeds.Position(
             database: try database(access).sequence,
             zones: Dictionary(zones.map { ($0.zoneName, $0.sequence) }) { $1 })
     }

@@ -8,8 +8,8 @@ import WireCrypto
 struct Notifier: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
-    let couriers: any CourierBoxes
-    let feeds: ListenedFeeds
+    let mailboxes: any MailboxStorage
+    let feeds: WatchedFeeds
     let authentications: AuthenticationCache
     let queue: NotificationQueue
     let metrics: HubMetrics
@@ -41,7 +41,7 @@ struct Notifier: Sendable {
         sender: String?, _ work: RequestWork
     ) {
         guard !zoneNames.isEmpty,
-            couriers.mayListen(realm: access.realm.number, user: access.ownerRecordName)
+            mailboxes.mayListen(realm: access.realm.number, user: access.ownerRecordName)
         else { return }
         let bytes = changes.reduce(0) { $0 + $1.record.fieldsJSON.count }
         let requestsMax = configuration.limits.waitingNotifications
@@ -73,7 +73,7 @@ struct Notifier: Sendable {
     }
 
     func noteUntold(_ error: any Error) {
-        if error is WorkGivenUp {
+        if error is WorkCancelled {
             metrics.countUntoldRequest()
         } else {
             configuration.log(failure: error, call: "notify")
@@ -82,7 +82,7 @@ struct Notifier: Sendable {
 
     private func post(_ firing: Firing) {
         for token in firing.tokens {
-            couriers.post(firing.notification, to: token, wake: pool.handOver)
+            mailboxes.post(firing.notification, to: token, wake: pool.handOver)
         }
         metrics.countNotifications(firing.tokens.count)
     }
@@ -94,7 +94,7 @@ struct Notifier: Sendable {
         of changes: [RecordChange], in zoneNames: [String], _ access: DatabaseAccess,
         except sender: [UInt8]?, _ transaction: any HubReading
     ) throws -> [LastFiring] {
-        let listeners = couriers.devices(realm: access.realm.number, user: access.ownerRecordName)
+        let listeners = mailboxes.devices(realm: access.realm.number, user: access.ownerRecordName)
         transaction.expect {
             listeners.map {
                 .first(
@@ -116,9 +116,9 @@ struct Notifier: Sendable {
                 as: SubscriptionRow.self)
             for (key, row) in rows where row.userRecordName == user {
                 pairs -= max(changes.count, zoneNames.count)
-                guard pairs >= 0 else { throw WorkGivenUp() }
+                guard pairs >= 0 else { throw WorkCancelled() }
                 let isOnce = row.subscription.firesOnce == true
-                let most = isOnce ? 1 : CourierBoard.notificationsMax
+                let most = isOnce ? 1 : NotificationMailboxes.notificationsMax
                 let notifications = try zoneNames.flatMap {
                     try self.notifications(
                         row.subscription, records, $0, access, transaction.work, max: most)

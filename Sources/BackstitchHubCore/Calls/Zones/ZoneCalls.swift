@@ -3,6 +3,6 @@ struct ZoneCalls: Sendable {
     let configuration: HubConfiguration
     let storage: any HubStorage
     let assets: any HubFiles
-    let feeds: ListenedFeeds
+    let feeds: WatchedFeeds
     let notifier: Notifier
 }

@@ -1,9 +1,0 @@
-/// What a hub keeps in its memory, unless several hubs share it.
-package struct HubMemory: Sendable {
-    package var couriers: any CourierBoxes = CourierBoard()
-    package var signIns: any SignInLimiting = SignInGate()
-    package var keys: any KeyReading = KeyCache()
-
-    /// All of it in this process.
-    package init() {}
-}

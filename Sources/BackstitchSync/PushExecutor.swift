@@ -1,0 +1,369 @@
+import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+import Threading
+
+/// Pushes what the service lacks: folds a part of the outbox, sends it, and stores what came of it.
+struct PushExecutor {
+    private let work: ExchangeWork
+
+    init(_ work: ExchangeWork) { self.work = work }
+
+    /// Folds unsynced operations, and settles at once what adds up to nothing.
+    ///
+    /// - Parameter continues: Whether the run of the log after the last one is folded.
+    func fold(continues: Bool) async throws -> SyncEvent {
+        let (progress, configuration) = (work.progress, work.scope.configuration)
+        let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)
+        progress.dropPass()
+        if continues {
+            progress.foldStart = progress.outbox.through
+        } else if let missed = try await StaleLookup(work).find() {
+            return missed
+        }
+        let start = progress.foldStart
+        let (selection, wholes) = (configuration.selection, progress.wholes)
+        let (zone, now) = (work.scope.zoneName, work.scope.clock.milliseconds)
+        let contents = work.store.assets.folder
+        let (outbox, items, pushed, settled, files) = try work.store.read { transaction in
+            let reader = transaction.reader
+            var files = WaitingFiles(ReceiptReader(reader, zone: zone, now: now))
+            let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
+            let outbox = try folder.fold(
+                recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
+            var items: [PushItem] = []
+            var pushed: [PendingChange] = []
+            var settled: [PendingChange] = []
+            for change in outbox.changes.inPushOrder {
+                guard var item = Self.item(change, reader.catalog) else {
+                    settled.append(change)
+                    continue
+                }
+                guard try files.complete(&item, change, reader.catalog) else { continue }
+                items.append(item)
+                pushed.append(change)
+            }
+            try files.keepSources(reader, contents)
+            let isReady = items.map { files.isReady($0) }
+            if isReady.contains(false) {
+                items = zip(items, isReady).filter(\.1).map(\.0)
+                pushed = zip(pushed, isReady).filter(\.1).map(\.0)
+            }
+            return (outbox, items, pushed, settled, files)
+        }
+        let partial = try await parkRefused(files.refused)
+        if !partial.isSubset(of: wholes) {
+            // What comes later in the log may be the remedy, or has to be parked with them.
+            progress.wholes.formUnion(partial)
+            return try await fold(continues: continues)
+        }
+        progress.noteWaiting(files.uploads, records: files.waiting)
+        if !settled.isEmpty {
+            try await work.leased.write { context in
+                for change in settled {
+                    try context.marks.settle(change.entity, change.key, through: change.through)
+                }
+            }
+            // What they add up to may be nothing, and the service have them all the same.
+            if let missed = try await StaleLookup(work).find() { return missed }
+        }
+        progress.outbox = outbox
+        // The machine knows those that are pushed; the others are settled.
+        progress.outbox.changes = []
+        progress.pushed = pushed
+        work.scope.largestPass.withLock { $0 = max($0, outbox.byteCount) }
+        try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
+        return .folded(items, isComplete: outbox.isComplete)
+    }
+
+    /// Tells how much the round has to push, from the first fold on.
+    ///
+    /// - Parameter isWhole: Whether the folded items are all that is pending.
+    private func countPushes(_ items: Int, isWhole: Bool) throws {
+        let progress = work.progress
+        guard items > 0 else { return }
+        if isWhole {
+            progress.pushTotal = max(
+                progress.pushTotal ?? 0, progress.report.pushedRecords + items)
+        } else if progress.pushTotal == nil {
+            progress.pushTotal = try work.scope.pending().pendingRecords
+        }
+    }
+
+    /// The modification that brings a change to the service; nil if there is nothing to bring.
+    private static func item(
+        _ change: PendingChange, _ catalog: CatalogSnapshot
+    ) -> PushItem? {
+        guard let table = catalog.table(change.entity) else { return nil }
+        let name = change.key.name.description
+        var required: [String: String] = [:]
+        func service(_ fields: Fields) -> NamedFields {
+            var writer = NamedFieldsWriter()
+            for (field, value) in fields {
+                guard let attribute = table.attribute(field) else { continue }
+                ServiceMapping.write(
+                    value, of: attribute.schema, named: attribute.name, to: &writer)
+                if attribute.schema?.reference?.onDelete == .deny, case .reference(let key) = value
+                {
+                    required[attribute.name] = key.name.description
+                }
+            }
+            return writer.finish()
+        }
+        switch change.push {
+        case .nothing:
+            return nil
+        case .create(let fields):
+            let fields = service(fields)
+            var item = PushItem(
+                .create(recordName: name, recordType: change.entityName, fields: fields),
+                requiredFields: required, baseMilliseconds: change.modifiedMilliseconds)
+            item.deferredFields = change.deferred
+            return item
+        case .update(let fields):
+            let fields = service(fields)
+            return PushItem(
+                .update(
+                    recordName: name, recordType: change.entityName, changeTag: change.changeTag,
+                    fields: fields), requiredFields: required,
+                baseMilliseconds: change.modifiedMilliseconds)
+        case .delete:
+            return PushItem(
+                .delete(recordName: name, changeTag: change.changeTag),
+                baseMilliseconds: change.modifiedMilliseconds)
+        }
+    }
+
+    /// Parks the records whose files can't be uploaded.
+    ///
+    /// - Returns: The records that were not parked, because they have operations that were not folded.
+    private func parkRefused(
+        _ refused: [(change: PendingChange, reason: String)]
+    ) async throws -> Set<StoredRecordID> {
+        guard !refused.isEmpty else { return [] }
+        let wholes = work.progress.wholes
+        let results = try await work.merge { merger, results in
+            for (change, reason) in refused {
+                let place = StoredRecordID(entity: change.entity, key: change.key)
+                let isParked = try merger.log.marks.park(
+                    change.entity, change.key, through: change.through, reason: reason)
+                if isParked {
+                    let name = RecordID(entity: change.entityName, key: change.key)
+                    results.parked.append(
+                        ParkedRecord(record: name, sequence: merger.log.head, reason: reason))
+                } else {
+                    results.editedSince.insert(place)
+                }
+                // A record that is folded again is refused for the same reason.
+                if isParked || wholes.contains(place) {
+                    try ReceiptWriter(merger.log).forgetRefusals(change)
+                }
+            }
+        }
+        work.note(results)
+        return results.editedSince
+    }
+
+    // MARK: Requests
+
+    func push(_ places: [Int], atomic: Bool) async throws -> SyncEvent {
+        let modifications = sent(places)
+        let inFlight = work.scope.inFlight
+        inFlight.withLock { $0 = Set(modifications.map(\.recordName)) }
+        defer { inFlight.withLock { $0 = [] } }
+        try await noteSent(places)
+        let results = try await modify(modifications, atomic: atomic)
+        for (modification, result) in zip(modifications, results) {
+            if case .failed(let error) = result, error.code.retry == .later {
+                work.noteUndelivered(modification.recordName, error)
+            }
+        }
+        return .pushed(results)
+    }
+
+    /// Notes the records that a request creates, or replaces after a delete, before it is sent, so that their
+    /// ends are told from those of earlier lives though no answer comes. All of them take one commit, and
+    /// those that are noted already none.
+    private func noteSent(_ places: [Int]) async throws {
+        let ended = work.progress.ended
+        let lives = places.map { work.progress.pushed[$0] }.filter { change in
+            switch change.push {
+            // The feed is still to tell the end of the life before.
+            case .create: !ended.contains(change.key.name)
+            case .update: change.isAnew
+            case .nothing, .delete: false
+            }
+        }
+        let new = try work.store.read { transaction in
+            try lives.filter { try transaction.reader.meta.note(.sent, $0.key.name) == nil }
+        }
+        guard !new.isEmpty else { return }
+        work.progress.firstSent.formUnion(new.map(\.key.name))
+        try await work.leased.write { log in
+            for change in new {
+                // It may have been deleted or given up since, and a record that the service lost is sent
+                // again anyway.
+                guard let row = try log.row(change.entity, change.key), !row.isDeleted,
+                    row.changeTag == change.changeTag, !row.flags.contains(.isForgotten),
+                    try log.reader.history(of: row).isPending(change.through)
+                else { continue }
+                try log.note(.sent, change.key.name)
+            }
+        }
+    }
+
+    /// Sends modifications, with the token of the zone's feed if there is one.
+    private func modify(
+        _ modifications: [RecordModification], atomic: Bool
+    ) async throws -> [ModificationResult] {
+        work.progress.replacedToken = nil
+        guard let token = try work.scope.zoneState().zoneToken else {
+            return try await work.service.modifyRecords(
+                modifications, in: work.scope.zone, atomic: atomic)
+        }
+        var next = token
+        let results = try await work.service.modifyRecords(
+            modifications, in: work.scope.zone, atomic: atomic, token: &next)
+        if next != token { work.progress.replacedToken = (token, next) }
+        return results
+    }
+
+    /// Replaces the token of a zone's feed, unless the feed was read since. The next round asks with it, whatever
+    /// the service says of the zone, and so hears whether it lost what was pushed.
+    private static func replace(
+        _ old: String, by new: String, _ zone: String, _ log: LogWriter
+    ) throws {
+        var state = try log.reader.zoneState(zone)
+        guard state.zoneToken == old else { return }
+        state.zoneToken = new
+        state.needsPull = true
+        try log.setZoneState(state, zone)
+    }
+
+    func lookUp(_ places: [Int]) async throws -> SyncEvent {
+        let names = sent(places).map(\.recordName)
+        return .lookedUp(try await work.service.lookUpRecords(names, in: work.scope.zone))
+    }
+
+    /// Items as they are sent.
+    private func sent(_ places: [Int]) -> [RecordModification] {
+        places.map { work.round.exchange.item($0).sent }
+    }
+
+    // MARK: Replies
+
+    /// Applies decisions in one transaction.
+    func apply(_ decisions: [ItemDecision]) async throws {
+        let steps = steps(decisions)
+        let zone = work.scope.zoneName
+        let again = Locked<Set<String>>([])
+        let replaced = work.progress.replacedToken
+        let results = try await work.merge { merger, results in
+            again.withLock { $0 = [] }
+            for step in steps {
+                if try step.uploadsAgain(merger.log, zone: zone) {
+                    again.withLock { _ = $0.insert(step.change.key.name.description) }
+                } else {
+                    try step.apply(to: merger, &results)
+                }
+            }
+            try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
+            try results.mergeDuplicates(merger)
+            if let replaced { try Self.replace(replaced.old, by: replaced.new, zone, merger.log) }
+        }
+        work.progress.noteWaiting([], records: again.withLock { $0 })
+        work.progress.notePushed(steps.count { $0.isAcknowledgement })
+        work.progress.ended.formUnion(steps.filter(\.isEnd).map(\.change.key.name))
+        work.progress.wholes.formUnion(results.editedSince)
+        work.note(results)
+    }
+
+    private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
+        decisions.map { decision in
+            let change = work.progress.pushed[decision.index]
+            return PushStep(
+                change: change, kind: decision.kind,
+                deferred: work.round.exchange.item(decision.index).deferredFields,
+                isFirst: work.progress.firstSent.contains(change.key.name))
+        }
+    }
+}
+
+extension [PendingChange] {
+    /// With the deletes in the order of the deletes, and not of the records' first operations.
+    fileprivate var inPushOrder: [PendingChange] {
+        let deletes = filter { $0.push == .delete }.sorted { $0.through < $1.through }
+        return deletes.isEmpty ? self : filter { $0.push != .delete } + deletes
+    }
+}
+
+/// One decision with what it is about.
+private struct PushStep: Sendable {
+    let change: PendingChange
+    let kind: ItemDecision.Kind
+    let deferred: Set<String>
+    /// Whether no round before sent the record as it is.
+    let isFirst: Bool
+
+    var isAcknowledgement: Bool {
+        switch kind {
+        case .acknowledge, .acknowledgePart: true
+        case .merge, .mergeAbsent, .park: false
+        }
+    }
+
+    /// Whether the service does not have the record any more.
+    var isEnd: Bool {
+        if case .mergeAbsent = kind { true } else { isAcknowledgement && change.push == .delete }
+    }
+
+    /// The name of the record that the service now has and had not before.
+    var arrivedName: RecordName? {
+        guard isAcknowledgement, case .create = change.push else { return nil }
+        return change.key.name
+    }
+
+    /// Whether the service refused the receipt of a file, and the file is uploaded once more.
+    func uploadsAgain(_ log: LogWriter, zone: String) throws -> Bool {
+        guard case .park(let error) = kind, error.code == .assetMissing else { return false }
+        return try ReceiptWriter(log).drop(change, without: deferred, zone: zone)
+    }
+
+    func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
+        let name = change.key.name
+        if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change, without: deferred) }
+        switch kind {
+        case .acknowledge(let version):
+            results.note(
+                try merger.acknowledge(change, version: version), name,
+                change.entityName)
+        case .acknowledgePart(let version):
+            results.note(
+                try merger.acknowledge(change, version: version, without: deferred), name,
+                change.entityName)
+        case .merge(let record):
+            results.note(
+                try merger.merge(record, isAuthoritative: true), name,
+                change.entityName)
+        case .mergeAbsent:
+            results.note(
+                try merger.mergeDoubtedEnd(
+                    of: change.key, recordType: change.entityName, isFirst: isFirst),
+                name, change.entityName)
+        case .park(let error):
+            try merger.log.forgetNote(.sent, change.key.name)
+            let isParked = try merger.log.marks.park(
+                change.entity, change.key, through: change.through, reason: error.description)
+            if isParked {
+                results.parked.append(
+                    ParkedRecord(
+                        record: RecordID(entity: change.entityName, key: change.key),
+                        sequence: merger.log.head,
+                        reason: error.description))
+            } else {
+                results.editedSince.insert(
+                    StoredRecordID(entity: change.entity, key: change.key))
+            }
+        }
+    }
+}
