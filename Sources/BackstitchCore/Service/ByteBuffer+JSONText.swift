@@ -175,7 +175,7 @@ extension UInt64 {
     ///
     /// If a bound is subtracted from a smaller byte, the byte's highest bit gets set, which ASCII never has.
     /// That also borrows from the next byte, so bits above the lowest one that is set mean nothing.
-    fileprivate var jsonMarks: UInt64 {
+    var jsonMarks: UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let (quotes, backslashes) = (self ^ (ones &* 0x22), self ^ (ones &* 0x5C))
         let below = (self &- ones &* 0x20) & ~self
