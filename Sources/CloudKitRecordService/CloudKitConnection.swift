@@ -78,8 +78,8 @@ final class CloudKitConnection: Sendable {
     ///   - requestID: The name of the request. A service that knows it answers a request that comes again
     ///     with its first answer, so that it may be sent again.
     ///   - token: The change token that the request has.
-    func call<Reply: WireBody>(
-        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
+    func call<Reply: WireReply>(
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireRequest,
         requestID: String? = nil, since token: String? = nil
     ) async throws(ServiceError) -> Reply {
         let reply = try await reply(endpoint, database, request, requestID, token)
@@ -93,13 +93,13 @@ final class CloudKitConnection: Sendable {
 
     /// Calls an endpoint whose reply says nothing: with Apple it may even be no JSON.
     func tell(
-        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireRequest
     ) async throws(ServiceError) {
         _ = try await reply(endpoint, database, request, nil, nil)
     }
 
     private func reply(
-        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireBody,
+        _ endpoint: Endpoint, _ database: WireDatabase?, _ request: some WireRequest,
         _ requestID: String?, _ token: String?
     ) async throws(ServiceError) -> HTTPReply {
         let path = WirePath(

@@ -44,7 +44,7 @@ extension CloudKitRecordService {
             zoneID: WireZoneID(zone), syncToken: token,
             resultsLimit: Int64(min(limit, currentLimits.recordsPerPage)),
             desiredKeys: fields?.sorted(), desiredRecordTypes: types?.sorted())
-        let reply: ZoneChangesResponse = try await connection.call(
+        let reply: FeedPages<PulledRecord> = try await connection.call(
             .zoneChanges, database, ZoneChangesRequest(zones: [feed]), since: token)
         switch reply.zones.first {
         case .failure(_, let error)?: throw ServiceError(error, since: token)
@@ -54,7 +54,7 @@ extension CloudKitRecordService {
     }
 
     private static func page(
-        _ wire: ZoneFeedPage, _ fields: Set<String>?
+        _ wire: FeedPage<PulledRecord>, _ fields: Set<String>?
     ) throws(ServiceError) -> ZoneChangesPage {
         var page = ZoneChangesPage(
             records: [], deletions: [], token: wire.syncToken, moreComing: wire.moreComing)

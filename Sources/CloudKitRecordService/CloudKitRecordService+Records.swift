@@ -32,11 +32,11 @@ extension CloudKitRecordService {
         try check(count: modifications.count)
         var batch = try ModifyBatch(modifications, isAtomic: atomic, currentLimits)
         guard batch.mustBeSent else { return (batch.results, nil) }
-        let request = ModifyRecordsRequest(
-            operations: batch.operations, zoneID: WireZoneID(zone), isAtomic: atomic,
+        let request = RecordModifications(
+            batch.operations, zoneID: WireZoneID(zone), isAtomic: atomic,
             options: RecordOptions(desiredKeys: []), syncToken: token)
         do throws(ServiceError) {
-            let reply: RecordsResponse = try await connection.call(
+            let reply: RecordPage<PulledRecord> = try await connection.call(
                 .modifyRecords, database, request, requestID: UUID().uuidString)
             try batch.take(reply)
             try await completeFailures(in: &batch, zone)
@@ -82,7 +82,7 @@ extension CloudKitRecordService {
     /// again, for as long as others are answered.
     private func items(
         _ recordNames: [String], in zone: ZoneID
-    ) async throws(ServiceError) -> [WireItem<WireRecord>] {
+    ) async throws(ServiceError) -> [WireItem<PulledRecord>] {
         var items = try await page(of: recordNames, in: zone)
         var left = items.indices.filter { items[$0].hasNoRoom }
         var asked = recordNames.count
@@ -97,10 +97,11 @@ extension CloudKitRecordService {
 
     private func page(
         of recordNames: [String], in zone: ZoneID
-    ) async throws(ServiceError) -> [WireItem<WireRecord>] {
+    ) async throws(ServiceError) -> [WireItem<PulledRecord>] {
         let request = LookupRecordsRequest(
             records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
-        let reply: RecordsResponse = try await connection.call(.lookupRecords, database, request)
+        let reply: RecordPage<PulledRecord> = try await connection.call(
+            .lookupRecords, database, request)
         guard reply.records.count == recordNames.count else { throw Self.wrongCount }
         return reply.records
     }

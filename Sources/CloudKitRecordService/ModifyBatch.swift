@@ -7,7 +7,7 @@ struct ModifyBatch {
     private var answers: [ModificationResult?]
     /// The places of the operations that are sent.
     private var places: [Int] = []
-    private(set) var operations: [WireRecordOperation] = []
+    private(set) var operations: [RecordModification] = []
 
     /// Takes the operations that can be sent, and refuses the others.
     ///
@@ -20,13 +20,14 @@ struct ModifyBatch {
         var bytes = 0
         for (index, modification) in modifications.enumerated() {
             do throws(ServiceError) {
-                let operation = try WireRecordOperation(modification)
-                guard operation.byteCount <= limits.recordBytes else {
+                let operation = try modification.checked()
+                let count = operation.countedBytes
+                guard count <= limits.recordBytes else {
                     throw ServiceError(
                         .limitExceeded,
-                        "a record has \(operation.byteCount) bytes of \(limits.recordBytes)")
+                        "a record has \(count) bytes of \(limits.recordBytes)")
                 }
-                bytes += operation.byteCount
+                bytes += count
                 operations.append(operation)
                 places.append(index)
             } catch {
@@ -53,7 +54,7 @@ struct ModifyBatch {
     }
 
     /// Takes the answers to what was sent.
-    mutating func take(_ reply: RecordsResponse) throws(ServiceError) {
+    mutating func take(_ reply: RecordPage<PulledRecord>) throws(ServiceError) {
         guard reply.records.count == operations.count else {
             throw CloudKitRecordService.wrongCount
         }
@@ -78,10 +79,10 @@ struct ModifyBatch {
     }
 
     private static func result(
-        _ item: WireItem<WireRecord>, _ operation: WireRecordOperation
+        _ item: WireItem<PulledRecord>, _ operation: RecordModification
     ) throws(ServiceError) -> ModificationResult {
         switch item {
-        case .value(let record) where record.isDeleted || operation.kind == .delete:
+        case .value(let record) where record.isDeleted || operation.isDelete:
             return .deleted
         case .value(let record):
             let saved = try ServiceRecord(record)
@@ -100,9 +101,9 @@ struct ModifyBatch {
         places.enumerated().compactMap { index, place in
             guard case .failed(let error) = answers[place] else { return nil }
             let isConflict = error.code == .conflict || error.code == .alreadyExists
-            let mayBeTooLarge = error.code == .quotaExceeded && operations[index].kind == .update
+            let mayBeTooLarge = error.code == .quotaExceeded && operations[index].isUpdate
             guard isConflict && error.serverRecord == nil || mayBeTooLarge else { return nil }
-            return operations[index].record.recordName
+            return operations[index].recordName
         }
     }
 
@@ -110,14 +111,14 @@ struct ModifyBatch {
     ///
     /// A service has one code for a user whose space is used up and for a record that is too large.
     /// The latter concerns no other record, so it is reported as `limitExceeded`.
-    mutating func complete(_ name: String, with record: WireRecord, recordBytesMax: Int)
+    mutating func complete(_ name: String, with record: PulledRecord, recordBytesMax: Int)
         throws(ServiceError)
     {
         for (index, place) in places.enumerated()
-        where operations[index].record.recordName == name {
+        where operations[index].recordName == name {
             guard case .failed(var error) = answers[place] else { continue }
             if error.code == .quotaExceeded {
-                let bytes = operations[index].byteCount(over: record)
+                let bytes = operations[index].countedBytes(over: record)
                 guard bytes > recordBytesMax else { continue }
                 error.code = .limitExceeded
             } else {

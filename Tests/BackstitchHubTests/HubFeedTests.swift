@@ -99,7 +99,7 @@ struct HubFeedTests {
                     let text = try? field?.text("value")
                     let kind = field == nil ? "none" : text == nil ? "number" : "text"
                     let name = try record.requiredText("recordName")
-                    return "\(name) \(fields.members.count) \(kind)"
+                    return "\(name) \(fields.count) \(kind)"
                 }.joined(separator: ", ")
         }
         #expect(

@@ -52,7 +52,7 @@ struct ReadingTests {
         ] as [(String, Int64?)])
     func wholeNumbers(text: String, number: Int64?) throws {
         #expect(Int64(wholeNumber: text) == number)
-        #expect(try JSONParser.parse(Array(text.utf8)).integer == number)
+        #expect(try JSONDocument(Array(text.utf8)).root.integer == number)
     }
 
     @Test("other names of types are understood")

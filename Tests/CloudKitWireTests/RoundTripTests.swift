@@ -114,8 +114,8 @@ struct RoundTripTests {
         subscription.firesOn = ["create"]
         subscription.firesOnce = true
         subscription.isZoneWide = false
-        subscription.notificationInfo = .object(
-            try JSONObject(body: Array(#"{"alertBody":"x"}"#.utf8)).members)
+        subscription.notificationInfo =
+            try JSONObject(body: Array(#"{"alertBody":"x"}"#.utf8)).item.value
         let modify = ModifySubscriptionsRequest(operations: [
             .create(subscription), .update(subscription), .delete(subscriptionID: "s"),
         ])

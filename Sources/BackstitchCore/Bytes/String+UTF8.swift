@@ -20,7 +20,7 @@ extension UnsafeRawBufferPointer {
     ///
     /// ASCII is passed by words, also behind the first other character, from which on the standard
     /// library goes byte by byte.
-    fileprivate var isASCIIText: Bool? {
+    var isASCIIText: Bool? {
         var isASCII = true
         var at = 0
         while at < count {

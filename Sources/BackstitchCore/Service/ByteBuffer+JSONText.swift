@@ -169,21 +169,6 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// Marks the first byte, in the order of memory, that JSON does not take as it is: a quote, a backslash, a
-    /// control character or a byte beyond ASCII. The lowest bit that is set is the highest bit of that byte.
-    /// Zero if there is no such byte.
-    ///
-    /// If a bound is subtracted from a smaller byte, the byte's highest bit gets set, which ASCII never has.
-    /// That also borrows from the next byte, so bits above the lowest one that is set mean nothing.
-    fileprivate var jsonMarks: UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let (quotes, backslashes) = (self ^ (ones &* 0x22), self ^ (ones &* 0x5C))
-        let below = (self &- ones &* 0x20) & ~self
-        let equal =
-            ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
-        return (below | equal | self) & (ones << 7)
-    }
-
     /// The eight decimal digits of a number below 100,000,000, a byte each, the first one lowest.
     ///
     /// It is cut in halves three times, all halves at once; the divisions are multiplications that are

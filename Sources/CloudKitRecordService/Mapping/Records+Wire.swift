@@ -6,27 +6,42 @@ extension ServiceRecord {
     ///
     /// - Parameter requestedFields: The fields that were asked for; nil for all.
     /// - Throws: `serviceUnavailable` if the service left out what a record must have.
-    init(_ record: WireRecord, requestedFields: Set<String>? = nil) throws(ServiceError) {
-        guard let name = record.recordName, let tag = record.recordChangeTag,
-            let modified = record.modified ?? record.created
-        else {
-            throw ServiceError(
-                .serviceUnavailable, "the reply has a record without name, tag or time")
-        }
+    init(
+        _ record: PulledRecord, requestedFields: Set<String>? = nil
+    ) throws(ServiceError) {
+        try self.init(
+            record.recordName, record.recordType, record.recordChangeTag, record.modified,
+            record.fields, requestedFields)
+    }
+
+    /// The record that an error has.
+    init(_ record: WireRecord) throws(ServiceError) {
         let fields = NamedFields(
             record.fields.lazy.compactMap { name, field in
                 field.value.map { (key: name, value: $0) }
             })
+        try self.init(
+            record.recordName, record.recordType, record.recordChangeTag,
+            (record.modified ?? record.created)?.timestamp, fields, nil)
+    }
+
+    private init(
+        _ name: String?, _ type: String?, _ tag: String?, _ modified: Int64?,
+        _ fields: NamedFields, _ requestedFields: Set<String>?
+    ) throws(ServiceError) {
+        guard let name, let tag, let modified else {
+            throw ServiceError(
+                .serviceUnavailable, "the reply has a record without name, tag or time")
+        }
         self.init(
-            recordName: name, recordType: record.recordType ?? "", changeTag: tag,
-            modifiedMilliseconds: modified.timestamp, fields: fields,
-            requestedFields: requestedFields)
+            recordName: name, recordType: type ?? "", changeTag: tag,
+            modifiedMilliseconds: modified, fields: fields, requestedFields: requestedFields)
     }
 }
 
 extension LookupResult {
     /// The result for a record that a reply has, which may lack what every record has.
-    init(_ record: WireRecord) {
+    init(_ record: PulledRecord) {
         do throws(ServiceError) {
             self = .found(try ServiceRecord(record))
         } catch {
@@ -35,39 +50,47 @@ extension LookupResult {
     }
 }
 
-extension WireRecordOperation {
-    /// An operation for the wire.
-    init(_ modification: RecordModification) throws(ServiceError) {
-        var record = WireRecord(recordName: modification.recordName)
-        let kind: Kind
-        switch modification {
-        case .create(_, let type, let fields):
-            kind = .create
-            record.recordType = type
-            record.fields = try WireFields(fields)
-        case .update(_, let type, let tag, let fields):
-            kind = .update
-            record.recordType = type
-            record.recordChangeTag = tag
-            record.fields = try WireFields(fields)
-        case .delete(_, let tag):
-            kind = .delete
-            record.recordChangeTag = tag
+extension RecordModification {
+    /// The modification as it is sent.
+    ///
+    /// - Throws: `invalidRequest` for values that the protocol can't spell.
+    func checked() throws(ServiceError) -> RecordModification {
+        switch self {
+        case .create(let name, let type, let fields):
+            return .create(recordName: name, recordType: type, fields: try fields.checked())
+        case .update(let name, let type, let tag, let fields):
+            return .update(
+                recordName: name, recordType: type, changeTag: tag, fields: try fields.checked())
+        case .delete: return self
         }
-        self.init(kind, record)
+    }
+
+    var isUpdate: Bool { if case .update = self { true } else { false } }
+    var isDelete: Bool { if case .delete = self { true } else { false } }
+
+    /// The size that the limits count, in bytes.
+    var countedBytes: Int {
+        recordName.utf8.count + (recordType?.utf8.count ?? 0) + fields.countedBytes
+    }
+
+    private var recordType: String? {
+        switch self {
+        case .create(_, let type, _), .update(_, let type, _, _): type
+        case .delete: nil
+        }
+    }
+
+    private var fields: NamedFields {
+        switch self {
+        case .create(_, _, let fields), .update(_, _, _, let fields): fields
+        case .delete: [:]
+        }
     }
 
     /// The size of the record that an update leads to, in bytes.
-    func byteCount(over old: WireRecord) -> Int {
-        var merged = old
-        merged.fields.merge(record.fields) { $1 }
-        merged.fields = merged.fields.filter { $0.value.value != nil }
-        return WireRecordOperation(.update, merged).byteCount
-    }
-
-    /// The size that the limits count, in bytes.
-    var byteCount: Int {
-        (record.recordName?.utf8.count ?? 0) + (record.recordType?.utf8.count ?? 0)
-            + record.fields.byteCount
+    func countedBytes(over old: PulledRecord) -> Int {
+        let merged = old.fields.merging(fields).filter { $0.value != .null }
+        return (old.recordName?.utf8.count ?? 0) + (old.recordType?.utf8.count ?? 0)
+            + merged.countedBytes
     }
 }

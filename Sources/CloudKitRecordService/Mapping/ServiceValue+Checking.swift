@@ -32,8 +32,8 @@ extension ServiceValue {
             return .list(values)
         case .unknown(let value):
             do {
-                let json = try JSONParser.parse(Array(value.json.utf8))
-                return try ServiceValue(json: json, type: value.typeName, field: field)
+                let json = try JSONDocument(Array(value.json.utf8))
+                return try ServiceValue(json: json.root, type: value.typeName, field: field)
             } catch {
                 throw ServiceError(
                     .invalidRequest, "'\(field)' can't be written: \(error)")
@@ -44,12 +44,32 @@ extension ServiceValue {
     }
 }
 
-extension WireFields {
-    /// Fields for the wire.
-    init(_ fields: NamedFields) throws(ServiceError) {
-        self.init(minimumCapacity: fields.count)
-        for (name, value) in fields {
-            self[name] = WireField(try value.checked(field: name))
+extension NamedFields {
+    /// The fields as they are sent; nothing is copied if all are.
+    ///
+    /// - Throws: `invalidRequest`, as ``ServiceValue/checked(field:)``.
+    func checked() throws(ServiceError) -> NamedFields {
+        let areSent = withReader { reader in
+            var areSent = true
+            reader.visit { entry in areSent = areSent && entry.isSentAsItIs }
+            return areSent
+        }
+        if areSent { return self }
+        var writer = NamedFieldsWriter()
+        for (name, value) in self {
+            writer.write(try value.checked(field: name) ?? .null, named: name)
+        }
+        return writer.finish()
+    }
+}
+
+extension NamedFieldEntry {
+    /// Whether it is known to be a value that can be sent.
+    fileprivate var isSentAsItIs: Bool {
+        switch tag {
+        case .string, .int64, .date, .bytes, .null, .reference, .asset: true
+        case .double: unsafe Double(bitPattern: payload.little(UInt64.self, at: 0)).isFinite
+        default: false
         }
     }
 }

@@ -3,51 +3,52 @@ package import BackstitchCore
 /// The members of a JSON object, read by name and type.
 ///
 /// A member that is null counts as absent, as everywhere in the protocol.
-package struct JSONObject: Hashable, Sendable {
-    /// The members in their order.
-    package let members: [JSONValue.Member]
+package struct JSONObject: Sendable {
+    /// The object.
+    package let item: JSONItem
 
-    /// An object by its members.
-    package init(members: [JSONValue.Member]) { self.members = members }
+    private init(_ item: JSONItem) { self.item = item }
 
     /// The object that a value is.
-    package init(_ value: JSONValue, of name: String) throws(WireFormatError) {
-        guard case .object(let members) = value else { throw Self.mismatch(name, "an object") }
-        self.init(members: members)
+    package init(_ value: JSONItem, of name: String) throws(WireFormatError) {
+        guard value.isObject else { throw Self.mismatch(name, "an object") }
+        self.init(value)
     }
 
     /// The object that bytes spell.
     package init(body: [UInt8]) throws(WireFormatError) {
-        let value: JSONValue
+        let document: JSONDocument
         do throws(JSONError) {
-            value = try JSONParser.parse(body)
+            document = try JSONDocument(body)
         } catch {
             throw WireFormatError("The body is no JSON: \(error.message), at byte \(error.offset).")
         }
-        try self.init(value, of: "the body")
+        try self.init(document.root, of: "the body")
     }
+
+    /// An object without members.
+    package static let empty = JSONObject(JSONDocument.emptyObject.root)
+
+    /// The number of members.
+    package var count: Int { item.count }
 
     /// The value of a member; nil if it is null or absent.
     ///
     /// - Complexity: O(*n*) in the number of members.
-    package func value(_ name: String) -> JSONValue? {
-        for member in members where member.name == name {
-            return member.value == .null ? nil : member.value
-        }
-        return nil
+    package func value(_ name: String) -> JSONItem? {
+        guard let value = item.member(name), !value.isNull else { return nil }
+        return value
     }
 
     /// Whether there is a member of that name, null included.
-    package func has(_ name: String) -> Bool {
-        members.contains { $0.name == name }
-    }
+    package func has(_ name: String) -> Bool { item.member(name) != nil }
 
     /// Text; another name counts if the first is absent.
     package func text(
         _ name: String, _ otherName: String? = nil
     ) throws(WireFormatError) -> String? {
         guard let value = value(name) ?? otherName.flatMap(value) else { return nil }
-        guard case .string(let text) = value else { throw Self.mismatch(name, "text") }
+        guard let text = value.text else { throw Self.mismatch(name, "text") }
         return text
     }
 
@@ -62,7 +63,7 @@ package struct JSONObject: Hashable, Sendable {
         _ name: String, _ otherName: String? = nil
     ) throws(WireFormatError) -> Bool? {
         guard let value = value(name) ?? otherName.flatMap(value) else { return nil }
-        guard case .bool(let flag) = value else { throw Self.mismatch(name, "true or false") }
+        guard let flag = value.flag else { throw Self.mismatch(name, "true or false") }
         return flag
     }
 
@@ -93,10 +94,10 @@ package struct JSONObject: Hashable, Sendable {
     }
 
     /// A list of values.
-    package func array(_ name: String) throws(WireFormatError) -> [JSONValue]? {
+    package func array(_ name: String) throws(WireFormatError) -> [JSONItem]? {
         guard let value = value(name) else { return nil }
-        guard case .array(let elements) = value else { throw Self.mismatch(name, "a list") }
-        return elements
+        guard value.isArray else { throw Self.mismatch(name, "a list") }
+        return value.elements
     }
 
     /// A list of texts.
@@ -105,7 +106,7 @@ package struct JSONObject: Hashable, Sendable {
         var texts: [String] = []
         texts.reserveCapacity(elements.count)
         for element in elements {
-            guard case .string(let text) = element else { throw Self.mismatch(name, "texts") }
+            guard let text = element.text else { throw Self.mismatch(name, "texts") }
             texts.append(text)
         }
         return texts
@@ -141,28 +142,35 @@ package struct JSONObject: Hashable, Sendable {
     }
 }
 
-extension JSONValue {
+extension JSONItem {
     /// The value as a whole number of 64 bits: `5`, and as JSON has it also `5.0` and `5e0`. Text
     /// counts if it spells one in digits.
     package var integer: Int64? {
-        switch self {
-        case .number(let text): Int64(text) ?? Int64(wholeNumber: text)
-        case .string(let text): Int64(text)
-        default: nil
+        guard isNumber || isText else { return nil }
+        if let number = unsafe withUTF8({ unsafe Self.plainInteger($0) }) { return number }
+        guard let text = numberOrText else { return nil }
+        return isNumber ? Int64(text) ?? Int64(wholeNumber: text) : Int64(text)
+    }
+
+    /// A number of up to 18 digits; nil if it is spelled in another way.
+    private static func plainInteger(_ bytes: UnsafeRawBufferPointer) -> Int64? {
+        var number: Int64 = 0
+        let isNegative = unsafe bytes.first == UInt8(ascii: "-")
+        let first = isNegative ? 1 : 0
+        guard (1...18).contains(bytes.count - first) else { return nil }
+        for index in first..<bytes.count {
+            let digit = unsafe bytes[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            number = number * 10 + Int64(digit)
         }
+        return isNegative ? -number : number
     }
 
     /// Whether the value is a number that is written without a fraction and an exponent.
-    var isPlainInteger: Bool {
-        if case .number(let text) = self { Int64(text) != nil } else { false }
-    }
+    var isPlainInteger: Bool { isNumber && numberOrText.flatMap { Int64($0) } != nil }
 
     /// The value as a finite number; text counts if it spells one.
     package var finiteNumber: Double? {
-        switch self {
-        case .number(let text), .string(let text):
-            Double(text).flatMap { $0.isFinite ? $0 : nil }
-        default: nil
-        }
+        numberOrText.flatMap { Double($0) }.flatMap { $0.isFinite ? $0 : nil }
     }
 }

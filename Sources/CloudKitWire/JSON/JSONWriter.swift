@@ -77,6 +77,12 @@ package struct JSONWriter: ~Copyable {
         buffer.append(jsonText: text)
     }
 
+    /// Text as an element, by its UTF-8.
+    package mutating func text(utf8 text: UnsafeRawBufferPointer) {
+        separate()
+        unsafe buffer.append(jsonText: text)
+    }
+
     /// A whole number as an element.
     package mutating func integer(_ number: Int64) {
         separate()
@@ -153,6 +159,17 @@ package struct JSONWriter: ~Copyable {
         self.flag(flag)
     }
 
+    /// An object, by the UTF-8 of its name.
+    package mutating func object(
+        utf8 name: UnsafeRawBufferPointer, _ members: (inout JSONWriter) -> Void
+    ) {
+        separate()
+        unsafe buffer.append(jsonText: name)
+        buffer.append(UInt8(ascii: ":"))
+        needsComma = false
+        object(members)
+    }
+
     /// A value of any kind.
     package mutating func member(_ name: String, _ value: JSONValue?) {
         guard let value else { return }
@@ -167,7 +184,7 @@ package struct JSONWriter: ~Copyable {
     }
 
     /// A body as an object.
-    package mutating func member(_ name: String, _ body: (some WireBody)?) {
+    package mutating func member(_ name: String, _ body: (some WireRequest)?) {
         guard let body else { return }
         self.name(name)
         object { body.write(to: &$0) }
@@ -203,7 +220,7 @@ package struct JSONWriter: ~Copyable {
     }
 
     /// A list of bodies.
-    package mutating func member(_ name: String, bodies: [some WireBody]?) {
+    package mutating func member(_ name: String, bodies: [some WireRequest]?) {
         member(name, array: bodies) { json, body in json.object { body.write(to: &$0) } }
     }
 

@@ -51,7 +51,7 @@ package struct ZoneFeedRequest: Hashable, Sendable, WireBody {
 
     package init(json: JSONObject) throws(WireFormatError) {
         let zone = try json.object("zoneID")
-        try self.init(json: json, zoneID: WireZoneID(json: zone ?? JSONObject(members: [])))
+        try self.init(json: json, zoneID: WireZoneID(json: zone ?? .empty))
     }
 
     init(json: JSONObject, zoneID: WireZoneID) throws(WireFormatError) {

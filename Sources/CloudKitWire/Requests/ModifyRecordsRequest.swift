@@ -89,11 +89,9 @@ package struct WireRecordOperation: Hashable, Sendable, WireBody {
         do throws(WireFormatError) {
             self.record = try WireRecord(json: record)
         } catch {
-            var name: String?
-            if case .string(let text)? = record.value("recordName") { name = text }
-            self.record = WireRecord(recordName: name)
+            self.record = WireRecord(recordName: record.value("recordName")?.text)
             var json = JSONWriter()
-            json.value(.object(record.members))
+            json.value(record.item.value)
             let text = String(decoding: json.bytes, as: UTF8.self)
             unreadable = Unreadable(message: error.message, json: text)
         }

@@ -50,7 +50,7 @@ package struct WireSubscription: Hashable, Sendable, WireBody {
         firesOn = try json.texts("firesOn")
         firesOnce = try json.flag("firesOnce")
         isZoneWide = try json.flag("zoneWide")
-        notificationInfo = json.value("notificationInfo")
+        notificationInfo = json.value("notificationInfo")?.value
     }
 
     package func write(to json: inout JSONWriter) {

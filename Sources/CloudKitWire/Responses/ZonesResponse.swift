@@ -32,14 +32,17 @@ package struct ZonesResponse: Hashable, Sendable, WireBody {
 }
 
 /// One zone's part of the reply to `changes/zone`.
-package struct ZoneFeedPage: Hashable, Sendable, WireBody {
+package typealias ZoneFeedPage = FeedPage<WireRecord>
+
+/// One zone's part of a feed, with the records in the form in which they are read.
+package struct FeedPage<Record: WireReply & Hashable & Sendable>: Hashable, Sendable, WireReply {
     package var zoneID: WireZoneID
     package var syncToken: String
     package var moreComing: Bool
-    package var records: [WireItem<WireRecord>]
+    package var records: [WireItem<Record>]
 
     package init(
-        zoneID: WireZoneID, syncToken: String, moreComing: Bool, records: [WireItem<WireRecord>]
+        zoneID: WireZoneID, syncToken: String, moreComing: Bool, records: [WireItem<Record>]
     ) {
         self.zoneID = zoneID
         self.syncToken = syncToken
@@ -51,9 +54,11 @@ package struct ZoneFeedPage: Hashable, Sendable, WireBody {
         zoneID = try WireZoneID(json: json.requiredObject("zoneID"))
         syncToken = try json.requiredText("syncToken")
         moreComing = try json.flag("moreComing") ?? false
-        records = try json.objects("records", WireItem<WireRecord>.init(json:)) ?? []
+        records = try json.objects("records", WireItem<Record>.init(json:)) ?? []
     }
+}
 
+extension FeedPage: WireRequest where Record: WireRequest {
     package func write(to json: inout JSONWriter) {
         json.member("zoneID", zoneID)
         json.member("syncToken", syncToken)
@@ -63,15 +68,20 @@ package struct ZoneFeedPage: Hashable, Sendable, WireBody {
 }
 
 /// The reply to `changes/zone`.
-package struct ZoneChangesResponse: Hashable, Sendable, WireBody {
-    package var zones: [WireItem<ZoneFeedPage>]
+package typealias ZoneChangesResponse = FeedPages<WireRecord>
 
-    package init(zones: [WireItem<ZoneFeedPage>]) { self.zones = zones }
+/// The parts of a feed of several zones.
+package struct FeedPages<Record: WireReply & Hashable & Sendable>: Hashable, Sendable, WireReply {
+    package var zones: [WireItem<FeedPage<Record>>]
+
+    package init(zones: [WireItem<FeedPage<Record>>]) { self.zones = zones }
 
     package init(json: JSONObject) throws(WireFormatError) {
-        zones = try json.requiredObjects("zones", WireItem<ZoneFeedPage>.init(json:))
+        zones = try json.requiredObjects("zones", WireItem<FeedPage<Record>>.init(json:))
     }
+}
 
+extension FeedPages: WireRequest where Record: WireRequest {
     package func write(to json: inout JSONWriter) {
         json.member("zones", bodies: zones)
     }

@@ -8,7 +8,7 @@ extension ServiceValue {
     ///   - type: The name of the type. One that is not known is kept with its value.
     ///   - field: The name of the field, for messages.
     package init(
-        json: JSONValue, type: String?, field: String
+        json: JSONItem, type: String?, field: String
     ) throws(WireFormatError) {
         guard let type else {
             self = try Self.inferred(json, field: field)
@@ -23,7 +23,7 @@ extension ServiceValue {
             self = try Self.list(json, of: element, field: field)
         } else {
             var writer = JSONWriter()
-            writer.value(json)
+            writer.value(json.value)
             self = .unknown(
                 UnknownValue(
                     typeName: type, json: String(decoding: writer.bytes, as: UTF8.self)))
@@ -31,40 +31,40 @@ extension ServiceValue {
     }
 
     private static func list(
-        _ json: JSONValue, of element: ServiceFieldType, field: String
+        _ json: JSONItem, of element: ServiceFieldType, field: String
     ) throws(WireFormatError) -> ServiceValue {
-        guard case .array(let elements) = json else {
+        guard json.isArray else {
             throw mismatch(element.rawValue + ServiceFieldType.listSuffix, field)
         }
         var values: [ServiceValue] = []
-        values.reserveCapacity(elements.count)
-        for value in elements { values.append(try scalar(value, element, field: field)) }
+        values.reserveCapacity(json.count)
+        for value in json.elements { values.append(try scalar(value, element, field: field)) }
         return .list(values, of: element)
     }
 
     private static func scalar(
-        _ json: JSONValue, _ type: ServiceFieldType, field: String
+        _ json: JSONItem, _ type: ServiceFieldType, field: String
     ) throws(WireFormatError) -> ServiceValue {
         switch type {
-        case .string: if case .string(let text) = json { return .string(text) }
+        case .string: if let text = json.text { return .string(text) }
         case .int64: if let number = json.integerOrFlag { return .int64(number) }
         case .double: if let number = json.finiteNumber { return .double(number) }
         case .timestamp: if let number = json.integer { return .timestamp(milliseconds: number) }
         case .bytes:
-            if case .string(let text) = json, let data = Data(base64Encoded: text) {
+            if let text = json.text, let data = Data(base64Encoded: text) {
                 return .bytes(data)
             }
         case .reference:
-            if case .object(let members) = json {
-                return .reference(try ServiceReference(json: JSONObject(members: members)))
+            if json.isObject {
+                return .reference(try ServiceReference(json: JSONObject(json, of: field)))
             }
         case .asset:
-            if case .object(let members) = json {
-                return .asset(try ServiceAsset(json: JSONObject(members: members)))
+            if json.isObject {
+                return .asset(try ServiceAsset(json: JSONObject(json, of: field)))
             }
         case .location:
-            if case .object(let members) = json {
-                return .location(try ServiceLocation(json: JSONObject(members: members)))
+            if json.isObject {
+                return .location(try ServiceLocation(json: JSONObject(json, of: field)))
             }
         }
         throw mismatch(type.rawValue, field)
@@ -73,11 +73,12 @@ extension ServiceValue {
     /// The value of untagged JSON: text is STRING, a number in digits alone INT64, any other DOUBLE,
     /// and an object what its keys say.
     private static func inferred(
-        _ json: JSONValue, field: String
+        _ json: JSONItem, field: String
     ) throws(WireFormatError) -> ServiceValue {
-        guard case .array(let elements) = json else {
+        guard json.isArray else {
             return try scalar(json, try inferredType(json, field: field), field: field)
         }
+        let elements = json.elements
         guard let first = elements.first else { return .list([], of: nil) }
         var type = try inferredType(first, field: field)
         // A list of numbers is one of doubles as soon as one of them is written like one.
@@ -88,21 +89,19 @@ extension ServiceValue {
     }
 
     private static func inferredType(
-        _ json: JSONValue, field: String
+        _ json: JSONItem, field: String
     ) throws(WireFormatError) -> ServiceFieldType {
-        switch json {
-        case .string: return .string
-        case .bool: return .int64
-        case .number: return json.isPlainInteger ? .int64 : .double
-        case .object(let members):
-            let object = JSONObject(members: members)
+        if json.isText { return .string }
+        if json.isFlag { return .int64 }
+        if json.isNumber { return json.isPlainInteger ? .int64 : .double }
+        if json.isObject {
+            let object = try JSONObject(json, of: field)
             if object.has("recordName") { return .reference }
             if object.has("latitude") { return .location }
             let assetKeys = ["fileChecksum", "receipt", "downloadURL"]
             if assetKeys.contains(where: object.has) { return .asset }
-            throw mismatch("a value", field)
-        case .array, .null: throw mismatch("a value", field)
         }
+        throw mismatch("a value", field)
     }
 
     private static func mismatch(_ type: String, _ field: String) -> WireFormatError {
@@ -110,14 +109,11 @@ extension ServiceValue {
     }
 }
 
-extension JSONValue {
-    fileprivate var isFlag: Bool { if case .bool = self { true } else { false } }
+extension JSONItem {
+    fileprivate var isFlag: Bool { flag != nil }
 
     /// A whole number, or 0 and 1 for false and true.
-    fileprivate var integerOrFlag: Int64? {
-        if case .bool(let flag) = self { return flag ? 1 : 0 }
-        return integer
-    }
+    var integerOrFlag: Int64? { flag.map { $0 ? 1 : 0 } ?? integer }
 }
 
 extension ServiceReference: WireBody {

@@ -62,10 +62,10 @@ package typealias WireFields = [String: WireField]
 extension WireFields {
     /// Reads the fields of a record.
     init(fieldsOf json: JSONObject) throws(WireFormatError) {
-        self.init(minimumCapacity: json.members.count)
-        for member in json.members {
-            let field = try JSONObject(member.value, of: member.name)
-            self[member.name] = try WireField(json: field, name: member.name)
+        self.init(minimumCapacity: json.count)
+        try json.item.visitMembers { name, value throws(WireFormatError) in
+            let name = name.text ?? ""
+            self[name] = try WireField(json: JSONObject(value, of: name), name: name)
         }
     }
 

@@ -17,7 +17,12 @@ package struct WireNotificationInfo: Hashable, Sendable {
 
     /// Reads the value of `notificationInfo`; keys that are not known are ignored.
     package init(_ value: JSONValue) throws(WireFormatError) {
-        let json = try JSONObject(value, of: "notificationInfo")
+        guard case .object = value else {
+            throw JSONObject.mismatch("notificationInfo", "an object")
+        }
+        var writer = JSONWriter()
+        writer.value(value)
+        let json = try JSONObject(body: writer.bytes)
         alertBody = try json.text("alertBody")
         alertLocalizationKey = try json.text("alertLocalizationKey")
         alertLocalizationArgs = try json.texts("alertLocalizationArgs") ?? []

@@ -50,7 +50,7 @@ extension WireRecord: WireBody {
         parentZoneID = try parent?.object("zoneID").map(WireZoneID.init(json:))
         createsShortGUID = try json.flag("createShortGUID") ?? false
         // Apple's text has an object here, and clients have text.
-        if case .string(let text)? = json.value("shortGUID") { shortGUID = text }
+        shortGUID = json.value("shortGUID")?.text
         created = try json.object("created").map(Stamp.init(json:))
         modified = try json.object("modified").map(Stamp.init(json:))
         isDeleted = try json.flag("deleted") ?? false
@@ -94,7 +94,7 @@ extension WireRecord.Stamp: WireBody {
 }
 
 /// One item of a reply: what was asked for, or why not.
-package enum WireItem<Value: WireBody & Hashable & Sendable>: Hashable, Sendable {
+package enum WireItem<Value: WireReply & Hashable & Sendable>: Hashable, Sendable {
     case value(Value)
     /// The key names the item that failed: a record name, a zone, a subscription.
     case failure(WireItemKey, WireError)
@@ -108,7 +108,7 @@ package enum WireItemKey: Hashable, Sendable {
     case none
 }
 
-extension WireItem: WireBody {
+extension WireItem: WireReply {
     package init(json: JSONObject) throws(WireFormatError) {
         guard let error = try WireError(itemOf: json) else {
             self = .value(try Value(json: json))
@@ -124,7 +124,9 @@ extension WireItem: WireBody {
         }
         self = .failure(key, error)
     }
+}
 
+extension WireItem: WireRequest where Value: WireRequest {
     package func write(to json: inout JSONWriter) {
         switch self {
         case .value(let value): value.write(to: &json)

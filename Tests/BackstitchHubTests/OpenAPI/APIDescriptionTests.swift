@@ -55,16 +55,9 @@ struct APIDescriptionTests {
             schemas["Filter"]["properties"]["comparator"]["enum"].elements.map(\.text))
         #expect(comparators.isSuperset(of: ServiceFilter.Comparator.allCases.map(\.rawValue)))
         for spelling in comparators {
-            let json = JSONObject(members: [
-                .init(name: "fieldName", value: .string("f")),
-                .init(name: "comparator", value: .string(spelling)),
-                .init(
-                    name: "fieldValue",
-                    value: .object([
-                        .init(name: "value", value: .array([])),
-                        .init(name: "type", value: .string("STRING_LIST")),
-                    ])),
-            ])
+            let value = #"{"value":[],"type":"STRING_LIST"}"#
+            let text = #"{"fieldName":"f","comparator":"\#(spelling)","fieldValue":\#(value)}"#
+            let json = try JSONObject(body: Array(text.utf8))
             #expect(throws: Never.self) { try ServiceFilter(json: json) }
         }
         let components = description.json["components"]

@@ -112,10 +112,15 @@ extension JSONValue {
         case .null: ["null"]
         case .bool: ["boolean"]
         // A number without a fraction is an integer however it is written, as in JSON Schema.
-        case .number: integer == nil ? ["number"] : ["number", "integer"]
+        case .number(let text): Self.isWhole(text) ? ["number", "integer"] : ["number"]
         case .string: ["string"]
         case .array: ["array"]
         case .object: ["object"]
         }
+    }
+
+    private static func isWhole(_ text: String) -> Bool {
+        guard Int64(text) == nil, let number = Double(text) else { return true }
+        return number.rounded() == number && number.magnitude < 0x1p63
     }
 }

@@ -222,7 +222,7 @@ struct PostgreSQLHubTests {
             """
         let reply = await send(.uploadAssets, places)
         let url = try #require(
-            JSONObject(body: reply.body).array("tokens")?.first?["url"].text)
+            JSONObject(body: reply.body).array("tokens")?.first?.value["url"].text)
         let target = HostileWorld.path(url)
         // Both hubs get it at once: one of them takes it.
         let hubs = [fixture.hub, other]
@@ -254,7 +254,7 @@ struct PostgreSQLHubTests {
             {\(MeteredHub.zoneID),"tokens":[{"recordName":"a","recordType":"T","fieldName":"f"}]}
             """
         let tokens = try JSONObject(body: await send(.uploadAssets, places).body).array("tokens")
-        let url = try #require(tokens?.first?["url"].text)
+        let url = try #require(tokens?.first?.value["url"].text)
         let kept = await fixture.hub.respond(
             to: HubRequest(
                 method: "POST", target: HostileWorld.path(url), body: Array("a file".utf8)))
@@ -265,7 +265,7 @@ struct PostgreSQLHubTests {
         let lookup = "{\(MeteredHub.zoneID),\"records\":[{\"recordName\":\"a\"}]}"
         for (hub, status) in [(fixture.hub, 200), (other, 404)] {
             let found = await send(.lookupRecords, lookup, to: hub)
-            let record = try #require(JSONObject(body: found.body).array("records")?.first)
+            let record = try #require(JSONObject(body: found.body).array("records")?.first?.value)
             let address = record["fields"]["f"]["value"]["downloadURL"].text
             let file = await hub.respond(
                 to: HubRequest(method: "GET", target: HostileWorld.path(address)))
