@@ -41,7 +41,8 @@ public protocol RecordService: Sendable {
     /// token that it gets is one of what it lost.
     ///
     /// - Parameter token: Where the feed was read up to. It stays as it is if the service has no such tokens,
-    ///   if the token has expired, and after a failure.
+    ///   and after a failure. One that has expired is replaced too, by one that the feed refuses as expired:
+    ///   the operations may be lost before the feed is read again.
     func modifyRecords(
         _ modifications: [RecordModification], in zone: ZoneID, atomic: Bool,
         token: inout String

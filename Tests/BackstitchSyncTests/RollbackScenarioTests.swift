@@ -236,6 +236,25 @@ import Testing
         try await expectSame([phone], ["a": "one", "b": "one", "later": "one"])
     }
 
+    // The token expired between the last pull and the push: in the state before, or behind it.
+    @Test(arguments: [false, true])
+    func `what was pushed with an expired token is sent again`(isInOlder: Bool) async throws {
+        let phone = try await Device.withNotes(cloud)
+        for _ in 0..<2 { try await phone.sync() }
+        let before = cloud.snapshot()
+        cloud.forgetTombstones(of: scenarioZone)
+        let older = isInOlder ? cloud.snapshot() : before
+        try await phone.note("later", "one")
+        try await phone.delete(Note.ID("b"))
+        cloud.clearRequests()
+        try await phone.sync()
+        // The service does not say that the zone changed, so that the feed is not read.
+        #expect(!cloud.requests.map(\.kind).contains(.zoneChanges))
+        #expect(remote(cloud) == ["Note a {title: one}", "Note later {title: one}"])
+        cloud.rollBack(to: older)
+        try await expectSame([phone], ["a": "one", "b": "one", "later": "one"])
+    }
+
     @Test func `a full fetch without a token deletes nothing that the service lost`() async throws {
         let (phone, older) = try await remade()
         try await phone.note("later", "one")

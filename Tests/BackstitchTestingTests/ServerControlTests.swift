@@ -147,6 +147,25 @@ import Testing
         #expect(fixture.cloud.violations.isEmpty)
     }
 
+    @Test func `a modification leaves its token expired, and one that tells of it`() async throws {
+        let fixture = try await Fixture()
+        try await fixture.create("a")
+        let token = try await fixture.page().token
+        let first = fixture.cloud.snapshot()
+        fixture.cloud.forgetTombstones(of: fixture.zone)
+        let second = fixture.cloud.snapshot()
+        var pushed = token
+        _ = try await fixture.phone.modifyRecords(
+            [Fixture.creation("b")], in: fixture.zone, atomic: false, token: &pushed)
+        #expect(await codeOfPaging(since: pushed, in: fixture) == .tokenExpired)
+        fixture.cloud.rollBack(to: second)
+        #expect(await codeOfPaging(since: pushed, in: fixture) == .zoneNotFound)
+        #expect(await codeOfPaging(since: token, in: fixture) == .tokenExpired)
+        fixture.cloud.rollBack(to: first)
+        #expect(await codeOfPaging(since: pushed, in: fixture) == .zoneNotFound)
+        #expect(try await fixture.page(since: token).records.isEmpty)
+    }
+
     @Test func `a server is put back between two requests, and to what it lost before`()
         async throws
     {

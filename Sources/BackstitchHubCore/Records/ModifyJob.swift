@@ -90,7 +90,7 @@ struct ModifyJob: Sendable {
         }
     }
 
-    /// The token of the request, if it has one that counts.
+    /// The token of the request, if it has one. It may have expired.
     ///
     /// - Throws: `ZONE_NOT_FOUND` if the client may know of commits that the hub lost.
     private func token(
@@ -102,8 +102,8 @@ struct ModifyJob: Sendable {
             return try FeedToken.read(
                 text, of: zone, database, access, state, transaction, watch)
         } catch let error as WireError where error.code == .badRequest {
-            // The next pull says so.
-            return nil
+            // The next pull says so, unless the hub loses what is written now: then it has to hear of that.
+            return try? FeedToken(text, .zone, access.partition, state)
         }
     }
 

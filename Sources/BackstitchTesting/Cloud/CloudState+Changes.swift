@@ -84,11 +84,16 @@ extension CloudState {
             mark: history.last)
     }
 
-    /// The token for the same place that belongs to the state as it is now; the same one if it does not
-    /// count.
+    /// The token for the same place that belongs to the state as it is now. One that has expired gives place to
+    /// one of no feed, which stays expired; what is no token stays as it is.
     func renewed(_ text: String?, of zone: ZoneID, _ user: String) -> String? {
-        guard let text, let state = databases[user]?.zones[zone] else { return text }
-        return token(of: state).continued(at: text, floor: state.floor)?.text ?? text
+        guard let text, ChangeToken(text) != nil, let state = databases[user]?.zones[zone] else {
+            return text
+        }
+        var token = token(of: state)
+        if let sent = token.continued(at: text, floor: state.floor) { return sent.text }
+        token.owner = 0
+        return token.text
     }
 
     static let zoneLost = ServiceError(.zoneNotFound, "Zone does not exist")

@@ -347,4 +347,37 @@ import Threading
         // One that is no token at all is the next pull's matter.
         #expect(try await create("c", "no token") == "no token")
     }
+
+    @Test func `a modification leaves its token expired, and one that tells of it`() async throws {
+        let storage = MemoryHubStorage()
+        let fixture = try await HubFixture(storage: storage)
+        let client = SwitchedClient(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(), client: client)
+        func pull(_ token: String?) async throws(ServiceError) -> String {
+            try await service.zoneChanges(in: Self.zone, since: token, limit: 10, fields: nil)
+                .token
+        }
+        func push(_ token: String) async throws -> String {
+            let create = RecordModification.create(recordName: "a", recordType: "T", fields: [:])
+            var next = token
+            _ = try await service.modifyRecords(
+                [create], in: Self.zone, atomic: false, token: &next)
+            return next
+        }
+        try await service.createZone(Self.zone)
+        let token = try await pull(nil)
+        // The token is of the zone before.
+        try await service.deleteZone(Self.zone)
+        try await service.createZone(Self.zone)
+        let copy = storage.entries
+        let pushed = try await push(token)
+        #expect(pushed != token)
+        let expired = await #expect(throws: ServiceError.self) { try await pull(pushed) }
+        #expect(expired?.code == .tokenExpired)
+        let hub = try await fixture.makeHub(over: MemoryHubStorage(copy))
+        defer { hub.close() }
+        client.serve(hub)
+        let lost = await #expect(throws: ServiceError.self) { try await pull(pushed) }
+        #expect(lost?.code == .zoneNotFound)
+    }
 }
