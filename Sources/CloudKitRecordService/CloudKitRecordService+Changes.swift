@@ -49,7 +49,7 @@ extension CloudKitRecordService {
         switch reply.zones.first {
         case .failure(_, let error)?: throw ServiceError(error, since: token)
         case .value(let page)?: return try Self.page(page, fields)
-        case nil: throw Self.wrongCount
+        case nil: throw ServiceError.wrongCount
         }
     }
 

@@ -72,7 +72,7 @@ extension CloudKitRecordService {
             recordName: field.recordName, recordType: field.recordType, fieldName: field.fieldName)
         let reply: UploadTokensResponse = try await connection.call(
             .uploadAssets, database, UploadRequest(places: [place], zoneID: WireZoneID(zone)))
-        guard let token = reply.tokens.first else { throw Self.wrongCount }
+        guard let token = reply.tokens.first else { throw ServiceError.wrongCount }
         return token.url
     }
 

@@ -102,7 +102,7 @@ extension CloudKitRecordService {
             records: recordNames.map { .init(recordName: $0) }, zoneID: WireZoneID(zone))
         let reply: RecordPage<PulledRecord> = try await connection.call(
             .lookupRecords, database, request)
-        guard reply.records.count == recordNames.count else { throw Self.wrongCount }
+        guard reply.records.count == recordNames.count else { throw ServiceError.wrongCount }
         return reply.records
     }
 
@@ -112,10 +112,11 @@ extension CloudKitRecordService {
             throw ServiceError(.limitExceeded, "a request names \(count) items of \(max)")
         }
     }
+}
 
-    static var wrongCount: ServiceError {
-        ServiceError(.serviceUnavailable, "the reply does not answer each item")
-    }
+extension ServiceError {
+    /// Of a reply with more or fewer answers than the request has items.
+    static let wrongCount = ServiceError(.serviceUnavailable, "the reply does not answer each item")
 }
 
 extension WireItem {

@@ -56,7 +56,7 @@ struct ModifyBatch {
     /// Takes the answers to what was sent.
     mutating func take(_ reply: RecordPage<PulledRecord>) throws(ServiceError) {
         guard reply.records.count == operations.count else {
-            throw CloudKitRecordService.wrongCount
+            throw ServiceError.wrongCount
         }
         for (index, item) in reply.records.enumerated() {
             answers[places[index]] = try Self.result(item, operations[index])

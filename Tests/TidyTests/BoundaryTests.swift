@@ -167,8 +167,8 @@ import Testing
     private static let folders: Set = [
         "BackstitchHubBucket/HTTP", "BackstitchHubPostgreSQL/Connection",
         "BackstitchCLI/Console", "BackstitchCLI/Hub", "BackstitchCore/Bytes",
-        "BackstitchCore/Hashing",
-        "BackstitchCore/Identity", "BackstitchCore/JSON",
+        "BackstitchCore/Fields", "BackstitchCore/Hashing", "BackstitchCore/Identity",
+        "BackstitchCore/JSON",
         "BackstitchCore/Log", "BackstitchCore/Query",
         "BackstitchCore/Salvage", "BackstitchCore/Schema", "BackstitchCore/Service",
         "BackstitchCore/Values", "BackstitchDemo", "BackstitchHub/Folder", "BackstitchHub/Server",
