@@ -77,7 +77,9 @@ actor TeamServer: RecordService {
             moreComing: part.endIndex < changes.endIndex)
         let last = Dictionary(part.map { ($0.name, $0.type) }, uniquingKeysWith: { $1 })
         for (name, type) in last {
-            if let record = records[name] {
+            if var record = records[name] {
+                if let fields { record.fields = record.fields.filter { fields.contains($0.key) } }
+                record.requestedFields = fields
                 page.records.append(record)
             } else {
                 page.deletions.append(ServiceDeletion(recordName: name, recordType: type))
