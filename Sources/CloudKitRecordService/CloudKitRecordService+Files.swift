@@ -13,7 +13,7 @@ extension CloudKitRecordService {
     /// Uploads a file, see `RecordService`: asks for an address, sends the bytes there, and returns what the
     /// service answers.
     ///
-    /// A hub takes parts, so that a call for a file that was cut goes on where that one stopped, also after one of
+    /// A hub takes parts, so that a call for a file that was cut continues where the earlier one stopped, also one of
     /// an earlier process, if its address is still good. Apple's service gets the file in one piece.
     public func upload(
         _ path: String, for field: AssetField, in zone: ZoneID, from address: String?,

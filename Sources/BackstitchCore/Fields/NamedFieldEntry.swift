@@ -12,7 +12,7 @@ package struct NamedFieldEntry {
 
         /// The service keeps it sealed.
         package static let isEncrypted = Flags(rawValue: 1)
-        /// Whoever sent it left the type to be found from the value.
+        /// The sender gave no type, so it follows from the value.
         package static let isUntyped = Flags(rawValue: 2)
     }
 
@@ -24,7 +24,7 @@ package struct NamedFieldEntry {
     package let value: UnsafeRawBufferPointer
     package let flags: Flags
 
-    /// The entry that starts the bytes; nil if there are none.
+    /// The first entry of some bytes; nil if they are empty.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > Self.headBytes else { return nil }
         let nameCount = unsafe Int(bytes.little(UInt32.self, at: 0))
@@ -85,7 +85,7 @@ package struct NamedFieldsReader {
         }
     }
 
-    /// The entry of a name; nil if there is none.
+    /// The entry with a name; nil if no entry has it.
     package func entry(named name: String) -> NamedFieldEntry? {
         var text = name
         return text.withUTF8 { text in

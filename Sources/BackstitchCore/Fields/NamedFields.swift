@@ -38,7 +38,7 @@ public struct NamedFields: Sendable {
     /// Whether there is no field.
     public var isEmpty: Bool { count == 0 }
 
-    /// The value of a field; nil if there is none. Setting it to nil removes the field.
+    /// The value of a field; nil if no field has that name. Setting it to nil removes the field.
     ///
     /// - Complexity: O(*n*) in the bytes of the fields if it is set, and in their number if it is read.
     public subscript(name: String) -> ServiceValue? {
@@ -72,7 +72,7 @@ public struct NamedFields: Sendable {
         }
     }
 
-    /// Removes a field and returns its value; nil if there is none.
+    /// Removes a field and returns its value; nil if no field has that name.
     @discardableResult
     public mutating func removeValue(forKey name: String) -> ServiceValue? {
         guard let (range, old) = place(of: name) else { return nil }
@@ -81,7 +81,7 @@ public struct NamedFields: Sendable {
         return old
     }
 
-    /// Sets a field, and returns the value that it had; nil if there was none.
+    /// Sets a field, and returns the value that it had; nil if it is new.
     @discardableResult
     public mutating func updateValue(
         _ value: ServiceValue, forKey name: String
@@ -182,7 +182,7 @@ extension NamedFields: Hashable {
     /// Whether both have equal values under the same names.
     public static func == (left: NamedFields, right: NamedFields) -> Bool {
         guard left.count == right.count else { return false }
-        // Equal bytes are equal values but for numbers that are none, and equal values may be other bytes.
+        // Equal bytes are equal values, except for NaN. Equal values may also have different bytes.
         return left.withReader { reader in
             right.withReader { other in
                 var isSame = true

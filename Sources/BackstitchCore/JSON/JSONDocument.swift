@@ -115,7 +115,7 @@ package struct JSONItem: Sendable {
         }
     }
 
-    /// The value of a member of an object; nil if there is none.
+    /// The value of a member of an object; nil if no member has that name.
     ///
     /// - Complexity: O(*n*) in the number of members.
     package func member(_ name: String) -> JSONItem? {
