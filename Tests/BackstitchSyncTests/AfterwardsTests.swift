@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchSimulation
 import BackstitchStore
 import BackstitchTesting
 import Foundation
@@ -20,10 +21,15 @@ import Testing
 /// Records that go before their files.
 @Suite(.budgeted) struct AfterwardsTests {
     private let folder: TemporaryFolder
-    private let cloud = SimulatedCloud()
+    private let cloud: SimulatedCloud
     private let schema = StoreSchema(Report.self)
 
-    init() throws { folder = try TemporaryFolder() }
+    init() throws {
+        var options = SimulatedCloud.Options()
+        options.keepsVersions = true
+        cloud = SimulatedCloud(options: options)
+        folder = try TemporaryFolder()
+    }
 
     private func device(
         _ name: String, _ policy: ConflictPolicy = .merge(otherwise: .serverWins)
@@ -39,6 +45,17 @@ import Testing
 
     private func report(_ name: String, on device: Device) throws -> Report {
         try #require(try device.find(Report.ID(name)))
+    }
+
+    /// What does not add up in the log of the phone.
+    private func problems(_ phone: Device) throws -> [String] {
+        try phone.store.read { [cloud] transaction in
+            var expectation = LogAccount.Expectation()
+            expectation.isOwn = { cloud.writer(tagged: $0) == "phone" }
+            return try LogAccount(
+                transaction.reader, mayGoBack: false, expectation: expectation
+            ) { cloud.version(tagged: $0) }
+        }.problems
     }
 
     /// What the service has of a record, without empty lists.
@@ -150,6 +167,44 @@ import Testing
         #expect(try await phone.sync().conflicts == 0)
         #expect(try report("r", on: phone) == edited)
         #expect(onService()["title"] == .string("One"))
+        try await phone.expectSettled()
+    }
+
+    @Test(arguments: [false, true])
+    func `what stays on this device is edited or deleted while the rest goes before its file`(
+        isDeleted: Bool
+    ) async throws {
+        let phone = try device("phone")
+        try await phone.save(Report(id: "r", title: "One"))
+        try await phone.sync()
+        try await phone.store.write(isLocalOnly: true) {
+            _ = try $0.save(Report(id: "r", title: "Mine"))
+        }
+        var edited = try report("r", on: phone)
+        edited.remark = "seen"
+        edited.scan = try await add("scan", to: phone)
+        try await phone.save(edited)
+        edited.title = "Two"
+        let later = edited
+        phone.service.beforeReply = { info throws(ServiceError) in
+            guard info.kind == .modify else { return }
+            try? phone.store.write { transaction in
+                if isDeleted {
+                    _ = try transaction.delete(Report.ID("r"))
+                } else {
+                    _ = try transaction.save(later)
+                }
+            }
+        }
+        phone.service.failUploads([.error(.network)])
+        _ = try? await phone.sync()
+        phone.service.beforeReply = nil
+        try await phone.sync()
+        let title: ServiceValue? = isDeleted ? nil : .string("Two")
+        let left: Report? = isDeleted ? nil : later
+        #expect(onService()["title"] == title)
+        #expect(try phone.find(Report.ID("r")) == left)
+        #expect(try problems(phone) == [])
         try await phone.expectSettled()
     }
 

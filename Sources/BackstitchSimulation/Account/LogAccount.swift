@@ -293,16 +293,21 @@ package struct LogAccount {
     }
 
     /// The fields that stay on this device behind a version of the service: if it is the device's own
-    /// edit, without files that are to follow, those that it does not change.
+    /// edit, without files that are to follow, those that it does not change. A field that only goes back to
+    /// what it was in that edit was edited, or deleted with the record, while the edit was pushed.
     private func keptBehind(
         _ operation: OperationView, _ stamp: SyncStamp, _ entry: RecordAccount
     ) throws -> Set<FieldID> {
-        guard rules.expectation.isOwn(stamp.changeTag), operation.kind == .update,
+        guard rules.expectation.isOwn(stamp.changeTag), operation.kind.changesContent,
             stamp.acknowledgedThrough > entry.synced, let table = catalog.table(entry.entity)
         else { return [] }
         let files = table.attributes.filter { $0.schema?.isAfterwards == true }.map(\.field)
-        let told = Set(try Fields(operation.after).ids).subtracting(files)
-        return entry.kept(at: stamp.acknowledgedThrough).subtracting(told)
+        let kept = entry.kept(at: stamp.acknowledgedThrough)
+        let pushed = entry.fields(at: stamp.acknowledgedThrough) ?? Fields()
+        let after = try Fields(operation.after)
+        let named = operation.kind == .insert ? kept : Set(after.ids)
+        let told = named.subtracting(files).filter { after.value($0) != pushed.value($0) }
+        return kept.subtracting(told)
     }
 
     /// Takes in what the service said of a record.
