@@ -172,6 +172,34 @@ import Testing
         #expect(isOwn == (through != nil))
     }
 
+    @Test(arguments: [("s", true), ("other", false)])
+    func `an edit is known again without its file, in place of one that stays on this device`(
+        file: String, isOwn: Bool
+    ) {
+        let state = LocalState(
+            fields: fields(("new", "mine")),
+            version: ServerVersion(changeTag: "before", modifiedMilliseconds: 1),
+            unsynced: [
+                OperationStep(
+                    sequence: 7,
+                    change: .update(
+                        before: [Self.one: .string("old"), Self.two: .string("kept")],
+                        after: [Self.one: .string("new"), Self.two: .string("mine")]))
+            ], kept: [Self.two: .string("s")])
+        let merge = Merge(
+            rules: MergeRules(.serverWins), knownFields: [Self.one, Self.two],
+            laterFields: [Self.two])
+        let plan = merge.plan(
+            local: state,
+            server: .present(
+                stamp: Self.version, fields: fields(("new", file)), requested: nil))
+        #expect((plan.conflict == nil) == isOwn)
+        let known = MergePlan(
+            remote: .adopt(version: Self.version, fields: fields(("new", "kept")), through: 7),
+            rebase: .save(fields(("new", "mine"))))
+        #expect((plan == known) == isOwn)
+    }
+
     @Test(arguments: [
         (OperationOrigin.rebase, "s", false), (.rebase, "other", true), (.local, "s", true),
     ])

@@ -170,6 +170,30 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `what stays here does so though the reply to an edit without its file was lost`()
+        async throws
+    {
+        let phone = try device("phone")
+        try await phone.save(Report(id: "r", title: "One"))
+        try await phone.sync()
+        try await phone.store.write(isLocalOnly: true) {
+            _ = try $0.save(Report(id: "r", title: "Mine"))
+        }
+        var edited = try report("r", on: phone)
+        edited.remark = "seen"
+        edited.scan = try await add("scan", to: phone)
+        try await phone.save(edited)
+        phone.service.inject(ScriptedFault(.lostReply, on: .modify))
+        await #expect(throws: SyncError.self) { try await phone.sync() }
+        #expect(onService()["remark"] == .string("seen"))
+        #expect(try await phone.sync().conflicts == 0)
+        #expect(try report("r", on: phone) == edited)
+        #expect(onService().keys.sorted() == ["remark", "scan", "title"])
+        #expect(onService()["title"] == .string("One"))
+        #expect(try problems(phone) == [])
+        try await phone.expectSettled()
+    }
+
     @Test(arguments: [false, true])
     func `what stays on this device is edited or deleted while the rest goes before its file`(
         isDeleted: Bool

@@ -191,10 +191,11 @@ package struct Merge: Sendable {
         }
         let before = local.version == nil ? nil : base
         let edited = states.dropFirst(local.version == nil ? 0 : 1)
-        if let part = edited.last(where: { isPart(server, of: $0, before) }) {
+        for state in edited.reversed() {
             // Our own edit came through without the references or the files that were to follow.
+            guard let seen = part(server, local.kept, of: state, before) else { continue }
             return MergePlan(
-                remote: .adopt(version: version, fields: server, through: part.sequence),
+                remote: .adopt(version: version, fields: seen, through: state.sequence),
                 rebase: local.fields.map { .save($0) } ?? .delete)
         }
         if let (state, _) = held.last {
@@ -246,14 +247,24 @@ package struct Merge: Sendable {
         return foreignFields(server, shared).isEmpty
     }
 
-    /// Whether the service holds a local state but for what a modification leaves out: references of a
-    /// create, and files. Of them it has what it had before.
-    private func isPart(_ server: Fields, of state: PrefixState, _ before: Fields?) -> Bool {
+    /// The service's fields, with what stays on this device as it is here, if it holds a local state but for
+    /// what a modification leaves out: references of a create, and files. Of them it has what it had before.
+    private func part(
+        _ server: Fields, _ kept: Fields, of state: PrefixState, _ before: Fields?
+    ) -> Fields? {
         let leftOut = before == nil ? deferrableFields.union(laterFields) : laterFields
-        guard let fields = state.fields, !leftOut.isEmpty else { return false }
-        return foreignFields(server, fields).allSatisfy {
-            leftOut.contains($0) && areSame($0, server.value($0), before?.value($0) ?? .null)
+        guard let fields = state.fields, !leftOut.isEmpty else { return nil }
+        var seen = withoutKept(kept, server, before, in: state)
+        for field in foreignFields(seen, fields) {
+            guard leftOut.contains(field) else { return nil }
+            let (theirs, old) = (server.value(field), before?.value(field) ?? .null)
+            if let known = kept[field], areSame(field, theirs, known) {
+                seen[field] = old
+            } else if !areSame(field, theirs, old) {
+                return nil
+            }
         }
+        return seen
     }
 
     /// Whether the service holds what the local operations up to a state have written: then they
