@@ -7,7 +7,7 @@ import LMDB
 ///
 /// The file is written when a round ends, and before that at most every ``pauseMilliseconds``.
 struct EngineRecorder {
-    private static let pauseMilliseconds: Int64 = 100
+    private static let pauseMilliseconds: Int64 = 250
 
     private let sign: EngineSign?
     private var report: EngineReport

@@ -281,10 +281,14 @@ struct PushExecutor {
     private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
         decisions.map { decision in
             let change = work.progress.pushed[decision.index]
+            var isFirst = false
+            if case .mergeAbsent = decision.kind {
+                isFirst = work.progress.firstSent.contains(change.key.name)
+            }
             return PushStep(
                 change: change, kind: decision.kind,
                 deferred: work.round.exchange.item(decision.index).deferredFields,
-                isFirst: work.progress.firstSent.contains(change.key.name))
+                isFirst: isFirst)
         }
     }
 }
@@ -292,8 +296,8 @@ struct PushExecutor {
 extension [PendingChange] {
     /// With the deletes in the order of the deletes, and not of the records' first operations.
     fileprivate var inPushOrder: [PendingChange] {
-        let deletes = filter { $0.push == .delete }.sorted { $0.through < $1.through }
-        return deletes.isEmpty ? self : filter { $0.push != .delete } + deletes
+        guard contains(where: \.isDelete) else { return self }
+        return filter { !$0.isDelete } + filter(\.isDelete).sorted { $0.through < $1.through }
     }
 }
 
@@ -302,7 +306,7 @@ private struct PushStep: Sendable {
     let change: PendingChange
     let kind: ItemDecision.Kind
     let deferred: Set<String>
-    /// Whether no round before sent the record as it is.
+    /// Whether the service does not have the record, and no round before sent it as it is.
     let isFirst: Bool
 
     var isAcknowledgement: Bool {
@@ -314,7 +318,7 @@ private struct PushStep: Sendable {
 
     /// Whether the service does not have the record any more.
     var isEnd: Bool {
-        if case .mergeAbsent = kind { true } else { isAcknowledgement && change.push == .delete }
+        if case .mergeAbsent = kind { true } else { isAcknowledgement && change.isDelete }
     }
 
     /// The name of the record that the service now has and had not before.

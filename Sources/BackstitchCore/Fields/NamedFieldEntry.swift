@@ -48,6 +48,11 @@ package struct NamedFieldEntry {
 
     package var decoded: ServiceValue { unsafe ServiceValue(packed: value) }
 
+    /// Whether the names are the same bytes.
+    func holdsSameName(as other: NamedFieldEntry) -> Bool {
+        unsafe name.holdsSameBytes(as: other.name)
+    }
+
     /// Whether the values are equal.
     func holdsSameValue(as other: NamedFieldEntry) -> Bool {
         let mayDiffer = tag == .double || tag == .location || tag == .list

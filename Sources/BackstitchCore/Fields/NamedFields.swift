@@ -137,9 +137,17 @@ public struct NamedFields: Sendable {
 
     /// The fields with those of others, which count where both have one.
     public func merging(_ others: NamedFields) -> NamedFields {
-        var fields = self
-        for (name, value) in others { fields[name] = value }
-        return fields
+        guard hasPlainNames, others.hasPlainNames else {
+            // A name may be spelled otherwise there.
+            var fields = self
+            for (name, value) in others { fields[name] = value }
+            return fields
+        }
+        var writer = NamedFieldsWriter(capacity: bytes.count + others.bytes.count)
+        for fields in [self, others] {
+            fields.withReader { reader in reader.visit { writer.write($0) } }
+        }
+        return writer.finish()
     }
 }
 
@@ -186,9 +194,16 @@ extension NamedFields: Hashable {
         return left.withReader { reader in
             right.withReader { other in
                 var isSame = true
+                var offset = 0
                 reader.visit { entry in
                     guard isSame else { return }
-                    isSame = other.entry(namedAs: entry)?.holdsSameValue(as: entry) ?? false
+                    // Entries are in the order of their names, so that the same name is mostly in the same place.
+                    var match = other.entry(at: offset)
+                    offset += match?.byteCount ?? 0
+                    if match?.holdsSameName(as: entry) != true {
+                        match = other.entry(namedAs: entry)
+                    }
+                    isSame = match?.holdsSameValue(as: entry) ?? false
                 }
                 return isSame
             }

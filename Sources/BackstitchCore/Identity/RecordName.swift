@@ -54,7 +54,13 @@ extension RecordName {
     @usableFromInline package static func == (left: RecordName, right: RecordName) -> Bool {
         switch (left, right) {
         case (.uuid(let left), .uuid(let right)): left == right
-        case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.text(var left), .text(var right)):
+            left.withUTF8 { left in
+                right.withUTF8 { right in
+                    unsafe UnsafeRawBufferPointer(left)
+                        .holdsSameBytes(as: UnsafeRawBufferPointer(right))
+                }
+            }
         default: false
         }
     }

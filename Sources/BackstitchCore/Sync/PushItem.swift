@@ -73,7 +73,12 @@ extension RecordModification {
 extension NamedFieldEntry {
     /// The bytes that the value takes in a request, roughly. Texts are not decoded.
     fileprivate var byteCountInRequest: Int {
-        tag == .string ? unsafe payload.count : decoded.byteCount
+        switch tag {
+        case .string: unsafe payload.count
+        case .int64, .double, .date: 8
+        case .bytes: unsafe payload.count * 4 / 3
+        default: decoded.byteCount
+        }
     }
 }
 

@@ -32,6 +32,9 @@ package struct Fields: Sendable {
 
     private static let fieldByteCount = 128
 
+    /// Whether a value is a file, or a list with one.
+    package var holdsAssets: Bool { entries.contains { $0.value.holdsAssets } }
+
     private func position(of field: FieldID) -> (index: Int, found: Bool) {
         if let last = entries.last, last.field < field { return (entries.count, false) }
         var low = 0

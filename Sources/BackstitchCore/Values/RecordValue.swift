@@ -46,6 +46,15 @@ extension RecordValue {
         }
     }
 
+    /// Whether the value is a file, or a list with one.
+    package var holdsAssets: Bool {
+        switch self {
+        case .asset: true
+        case .list(let elements): elements.contains(where: \.holdsAssets)
+        default: false
+        }
+    }
+
     /// The bytes that the value's content takes in memory besides the value itself, roughly.
     var payloadByteCount: Int {
         switch self {

@@ -181,6 +181,7 @@ struct ReceiptWriter {
         case .update(let changed): fields = changed
         case .nothing, .delete: return []
         }
+        guard fields.holdsAssets else { return [] }
         var found: [(name: String, receipt: AssetReceipt)] = []
         let recordName = change.key.name.description
         let receipts = ReceiptReader(log.reader, zone: zone ?? "", now: 0)

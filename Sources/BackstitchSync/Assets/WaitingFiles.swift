@@ -27,6 +27,7 @@ struct WaitingFiles {
         case .create(let fields), .update(let fields): values = fields
         case .nothing, .delete: return true
         }
+        guard values.holdsAssets else { return true }
         var files: NamedFields = [:]
         var isReady = true
         let later = afterwards(values, change, catalog)
@@ -64,7 +65,7 @@ struct WaitingFiles {
     ) -> Set<String> {
         guard let table = catalog.table(change.entity) else { return [] }
         let later = values.compactMap { field, value -> String? in
-            guard !value.assets.isEmpty, let attribute = table.attribute(field),
+            guard value.holdsAssets, let attribute = table.attribute(field),
                 attribute.schema?.isAfterwards == true
             else { return nil }
             return attribute.name

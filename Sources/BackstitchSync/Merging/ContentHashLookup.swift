@@ -12,8 +12,9 @@ struct ContentHashLookup {
     init(_ meta: MetaReader) { self.meta = meta }
 
     func added(to fields: Fields) throws -> Fields {
+        guard fields.holdsAssets else { return fields }
         var result = fields
-        for (field, value) in fields where !value.assets.isEmpty {
+        for (field, value) in fields where value.holdsAssets {
             result[field] = try added(to: value)
         }
         return result

@@ -84,7 +84,7 @@ package struct RecordMerger {
     /// Leaves the files that a record holds already as they are here: the service keeps neither their
     /// names nor their media types.
     private func keepFiles(in fields: inout Fields, of row: RowView) throws {
-        let files = fields.filter { !$0.value.assets.isEmpty }
+        let files = fields.holdsAssets ? fields.filter { $0.value.holdsAssets } : []
         guard !files.isEmpty, let current = try row.currentFields.map(contents.added(to:)) else {
             return
         }

@@ -36,6 +36,9 @@ package struct PendingChange: Equatable, Sendable {
         self.through = through
         self.changeTag = changeTag
     }
+
+    /// Whether the record is to be deleted.
+    var isDelete: Bool { if case .delete = push { true } else { false } }
 }
 
 /// A run of the log folded to the changes that have to be pushed.

@@ -19,27 +19,27 @@ package struct SyncPrecondition: Sendable {
     /// The number of the lease among all that the store ever had.
     package let number: UInt64
     private let zone: String
-    /// The zone's state, with the tokens that requests ask from.
-    private var state: ZoneState
+    /// The zone's state as it is stored, with the tokens that requests ask from.
+    private var state: StoredZoneState
 
     fileprivate init(_ lease: SyncLease, number: UInt64, zone: String, _ reader: TableReader) throws
     {
         isCurrent = lease.isCurrent
         self.number = number
         self.zone = zone
-        state = try reader.zoneState(zone)
+        state = try reader.storedZoneState(zone)
     }
 
     /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
-        guard isCurrent(), try Self.lastLease(reader) == number, try reader.zoneState(zone) == state
+        guard isCurrent(), try Self.lastLease(reader) == number, try reader.storedZoneState(zone) == state
         else { throw Outdated() }
     }
 
     /// What requests are made from that follow what the store has now.
     fileprivate func next(_ reader: TableReader) throws -> SyncPrecondition {
         var next = self
-        next.state = try reader.zoneState(zone)
+        next.state = try reader.storedZoneState(zone)
         return next
     }
 }

@@ -67,12 +67,28 @@ package struct ZoneState: Hashable, Sendable, Codable {
     }
 }
 
+/// The bytes that say the state of a zone. They are equal if the states are, and need not be decoded for that.
+struct StoredZoneState: Equatable {
+    /// Nil if nothing is stored.
+    fileprivate let bytes: [UInt8]?
+    /// Whether everything is to be fetched though no state is stored.
+    fileprivate let fetchesAll: Bool
+}
+
 extension TableReader {
+    /// The state of a zone as it is stored.
+    func storedZoneState(_ zone: String) throws -> StoredZoneState {
+        let bytes = try meta.value(MetaName.zone(zone))
+        return StoredZoneState(
+            bytes: bytes, fetchesAll: try bytes == nil && meta.value(MetaName.fetchAll) != nil)
+    }
+
     /// The state of a zone; a new one if nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
-        guard let bytes = try meta.value(MetaName.zone(zone)) else {
+        let stored = try storedZoneState(zone)
+        guard let bytes = stored.bytes else {
             var state = ZoneState()
-            state.isFullFetch = try meta.value(MetaName.fetchAll) != nil
+            state.isFullFetch = stored.fetchesAll
             return state
         }
         do {

@@ -6,7 +6,7 @@ extension NamedFields {
         var writer = NamedFieldsWriter()
         try json.item.visitMembers { name, value throws(WireFormatError) in
             guard value.isObject else { throw JSONObject.mismatch(name.text ?? "", "an object") }
-            try writer.write(JSONObject(value, of: ""), named: name)
+            try writer.write(value, named: name)
         }
         self = writer.finish()
     }
@@ -15,12 +15,24 @@ extension NamedFields {
 extension NamedFieldsWriter {
     /// Packs a field; nothing if it is null.
     fileprivate mutating func write(
-        _ field: JSONObject, named name: JSONItem
+        _ field: JSONItem, named name: JSONItem
     ) throws(WireFormatError) {
-        let type = field.value("type")
+        var (value, type, isEncrypted): (JSONItem?, JSONItem?, JSONItem?)
+        field.visitMembers { member, part in
+            guard !part.isNull else { return }
+            if member.isText("value") {
+                value = part
+            } else if member.isText("type") {
+                type = part
+            } else if member.isText("isEncrypted") {
+                isEncrypted = part
+            }
+        }
         guard type?.isText != false else { throw JSONObject.mismatch("type", "text") }
-        _ = try field.flag("isEncrypted")
-        guard let value = field.value("value") else { return }
+        if let isEncrypted, isEncrypted.flag == nil {
+            throw JSONObject.mismatch("isEncrypted", "true or false")
+        }
+        guard let value else { return }
         unsafe name.withUTF8 { unsafe begin($0) }
         if !appendPlain(value, type) {
             let value = try ServiceValue(json: value, type: type?.text, field: name.text ?? "")

@@ -31,8 +31,4 @@ extension NamedFieldEntry {
             json.member("type", value.typeName)
         }
     }
-
-    fileprivate var countedBytes: Int {
-        tag == .string ? unsafe payload.count : decoded.countedBytes
-    }
 }

@@ -23,18 +23,20 @@ extension EngineBenchmark {
         let count = options.operations
         for part in Self.parts(0..<count) { try save(part, in: first) }
         let pusher = try engine(first, hub.service())
-        let start = peer_nanoseconds()
-        let pushed = try await pusher.sync()
-        let middle = peer_nanoseconds()
         let listener = try hub.service()
         let puller = engine(second, listener)
+        let start = Moment()
+        let pushed = try await pusher.sync()
+        let middle = Moment()
         let pulled = try await puller.sync()
-        let end = peer_nanoseconds()
+        let end = Moment()
         guard pushed.pushedRecords == count, pulled.pulledRecords == count,
             try second.read({ try $0.count(Contact.self) }) == count
         else { throw EngineFailure(description: "not every record went through the hub") }
-        note("hub-push", Double(count) / Double(middle - start) * 1e9, "records/s")
-        note("hub-pull", Double(count) / Double(end - middle) * 1e9, "records/s")
+        note("hub-push", Double(count) / (middle.wall - start.wall) * 1e9, "records/s")
+        note("hub-pull", Double(count) / (end.wall - middle.wall) * 1e9, "records/s")
+        note("hub-push-processor", (middle.processor - start.processor) / Double(count))
+        note("hub-pull-processor", (end.processor - middle.processor) / Double(count))
         try await pusher.start()
         let delivered = try await deliver(from: first, to: second, puller, listener)
         await pusher.stop()
@@ -130,5 +132,17 @@ private final class HubUnderTest {
     func stop() {
         process.terminate()
         process.waitUntilExit()
+    }
+}
+
+/// A time, and the processor time that this process had until then, in nanoseconds.
+private struct Moment {
+    let wall = Double(peer_nanoseconds())
+    let processor: Double
+
+    init() {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        processor = Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
     }
 }
