@@ -32,7 +32,8 @@ package struct SyncPrecondition: Sendable {
 
     /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
-        guard isCurrent(), try Self.lastLease(reader) == number, try reader.storedZoneState(zone) == state
+        guard isCurrent(), try Self.lastLease(reader) == number,
+            try reader.storedZoneState(zone) == state
         else { throw Outdated() }
     }
 
