@@ -48,6 +48,15 @@ package struct NamedFieldEntry {
 
     package var decoded: ServiceValue { unsafe ServiceValue(packed: value) }
 
+    /// The size of the value that the limits of the protocol count, in bytes.
+    package var countedBytes: Int {
+        switch tag {
+        case .string, .bytes: unsafe payload.count
+        case .int64, .double, .date: 8
+        default: decoded.countedBytes
+        }
+    }
+
     /// Whether the names are the same bytes.
     func holdsSameName(as other: NamedFieldEntry) -> Bool {
         unsafe name.holdsSameBytes(as: other.name)

@@ -225,14 +225,3 @@ extension ServiceValue {
         }
     }
 }
-
-extension NamedFieldEntry {
-    /// The size of the value that the limits of the protocol count, in bytes.
-    package var countedBytes: Int {
-        switch tag {
-        case .string, .bytes: unsafe payload.count
-        case .int64, .double, .date: 8
-        default: decoded.countedBytes
-        }
-    }
-}

@@ -27,20 +27,20 @@ package struct SyncPrecondition: Sendable {
         isCurrent = lease.isCurrent
         self.number = number
         self.zone = zone
-        state = try reader.storedZoneState(zone)
+        state = try StoredZoneState(of: zone, reader)
     }
 
     /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
         guard isCurrent(), try Self.lastLease(reader) == number,
-            try reader.storedZoneState(zone) == state
+            try StoredZoneState(of: zone, reader) == state
         else { throw Outdated() }
     }
 
     /// What requests are made from that follow what the store has now.
     fileprivate func next(_ reader: TableReader) throws -> SyncPrecondition {
         var next = self
-        next.state = try reader.storedZoneState(zone)
+        next.state = try StoredZoneState(of: zone, reader)
         return next
     }
 }

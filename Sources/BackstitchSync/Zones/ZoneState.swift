@@ -73,19 +73,17 @@ struct StoredZoneState: Equatable {
     fileprivate let bytes: [UInt8]?
     /// Whether everything is to be fetched though no state is stored.
     fileprivate let fetchesAll: Bool
+
+    init(of zone: String, _ reader: TableReader) throws {
+        bytes = try reader.meta.value(MetaName.zone(zone))
+        fetchesAll = try bytes == nil && reader.meta.value(MetaName.fetchAll) != nil
+    }
 }
 
 extension TableReader {
-    /// The state of a zone as it is stored.
-    func storedZoneState(_ zone: String) throws -> StoredZoneState {
-        let bytes = try meta.value(MetaName.zone(zone))
-        return StoredZoneState(
-            bytes: bytes, fetchesAll: try bytes == nil && meta.value(MetaName.fetchAll) != nil)
-    }
-
     /// The state of a zone; a new one if nothing is stored.
     package func zoneState(_ zone: String) throws -> ZoneState {
-        let stored = try storedZoneState(zone)
+        let stored = try StoredZoneState(of: zone, self)
         guard let bytes = stored.bytes else {
             var state = ZoneState()
             state.isFullFetch = stored.fetchesAll
