@@ -25,8 +25,12 @@ package enum MetaName {
     package static let syncTurn = "exchange.turn"
     /// Nothing, if the store was last opened as one that never syncs.
     package static let neverSyncs = "exchange.never"
-    /// What the names of a full fetch's marks begin with, which have no checksums.
-    package static let seenPrefix = "seen."
+    /// What stands in a name behind its kind, if it is of another zone than the store's own.
+    package static func suffix(of slot: UInt8) -> String {
+        guard slot != 0 else { return "" }
+        let digits = String(slot, radix: 16)
+        return slot < 16 ? ":0" + digits : ":" + digits
+    }
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.
