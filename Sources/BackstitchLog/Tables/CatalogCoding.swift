@@ -39,7 +39,14 @@ package enum CatalogCoding {
     private struct Version: Decodable {
         /// A zone beside the store's own.
         struct Zone: Decodable {
-            init(from decoder: any Decoder) {}
+            let number: Int
+            let database: String
+
+            /// Whether this version gives such zones.
+            var isKnown: Bool {
+                DatabaseScope(rawValue: database) != nil
+                    && number <= Int(CatalogZone.numbers.upperBound)
+            }
         }
 
         let formatVersion: Int
@@ -55,8 +62,7 @@ package enum CatalogCoding {
         let formatVersion: Int
         let schemaVersion: Int?
         let storeID: UUID
-        /// The zones beside the store's own. There is none yet, and a store with one is refused.
-        let zones: [Int] = []
+        let zones: [CatalogZone]
     }
 
     package static func encode(_ catalog: Catalog) throws -> [UInt8] {
@@ -67,7 +73,8 @@ package enum CatalogCoding {
         }
         let head = Head(
             copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
-            schemaVersion: catalog.schemaVersion, storeID: catalog.storeID)
+            schemaVersion: catalog.schemaVersion, storeID: catalog.storeID,
+            zones: catalog.zones)
         bytes += "],".utf8
         bytes += try head.sortedJSON().dropFirst()
         return bytes
@@ -93,11 +100,11 @@ package enum CatalogCoding {
                     + "store with the program that wrote it, and import that into a new one here; or "
                     + "restore it from a backup.")
         }
-        guard zones.isEmpty else {
+        guard zones.allSatisfy(\.isKnown) else {
             throw StoreError(
                 .newerFormat,
-                "The store has zones beside its own, which this program does not know. Update the "
-                    + "program.")
+                "The store has a zone of a kind that this program does not know. Update the program."
+            )
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
             catalog.isWellFormed
