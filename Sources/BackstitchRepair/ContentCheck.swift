@@ -76,7 +76,7 @@ struct ContentCheck {
     private mutating func addMeta(_ entry: FileEntry) {
         if unsafe ViewEntries.isEntry(entry.key) { return }
         let name = unsafe String(decoding: entry.key, as: UTF8.self)
-        if !name.hasPrefix(SyncNotes.seen.prefix) { meta[name] = unsafe Array(entry.value) }
+        if !SyncNotes.isMark(name) { meta[name] = unsafe Array(entry.value) }
     }
 
     /// Ends the check, once all entries were shown.

@@ -72,7 +72,7 @@ extension SalvageBuilder {
         for (name, value) in meta.values {
             if name.hasPrefix(MetaName.zonePrefix) {
                 try putZone(name, value, dropsZones: dropsZones)
-            } else if end == nil, !dropsZones || !name.hasPrefix(SyncNotes.seen.prefix),
+            } else if end == nil, !dropsZones || !SyncNotes.isMark(name),
                 !Self.madeAnew.contains(name)
             {
                 try target.putMeta(name, value, databases)

@@ -37,6 +37,9 @@ struct EngineContext: Sendable {
 
     var zone: ZoneID { ZoneID(zoneName) }
 
+    /// The slot of the zone in the keys of its records.
+    let slot: UInt8 = 0
+
     /// The name of the subscription to the zone's changes.
     var subscriptionID: String {
         zoneName == configuration.zoneName

@@ -195,7 +195,7 @@ struct PushExecutor {
             }
         }
         let new = try work.store.read { transaction in
-            try lives.filter { try transaction.reader.meta.note(.sent, $0.key.name) == nil }
+            try lives.filter { try transaction.reader.meta.note(.sent, $0.key) == nil }
         }
         guard !new.isEmpty else { return }
         work.progress.firstSent.formUnion(new.map(\.key.name))
@@ -207,7 +207,7 @@ struct PushExecutor {
                     row.changeTag == change.changeTag, !row.flags.contains(.isForgotten),
                     try log.reader.history(of: row).isPending(change.through)
                 else { continue }
-                try log.note(.sent, change.key.name)
+                try log.note(.sent, change.key)
             }
         }
     }
@@ -355,7 +355,7 @@ private struct PushStep: Sendable {
                     of: change.key, recordType: change.entityName, isFirst: isFirst),
                 name, change.entityName)
         case .park(let error):
-            try merger.log.forgetNote(.sent, change.key.name)
+            try merger.log.forgetNote(.sent, change.key)
             let isParked = try merger.log.marks.park(
                 change.entity, change.key, through: change.through, reason: error.description)
             if isParked {

@@ -37,6 +37,7 @@ struct RecordFetcher {
         // What is evicted has no local changes, so that nothing can be undecided.
         let policy = ConflictSettings(leased.configuration.conflictRules)
         var (count, left) = (0, [String]())
+        let slot = leased.scope.slot
         let size = max(1, await leased.service.limits.operationsPerRequest)
         try await leased.base(on: zoneName)
         for start in stride(from: 0, to: names.count, by: size) {
@@ -61,7 +62,7 @@ struct RecordFetcher {
                         throw error
                     }
                 }
-                if try context.mayHaveNotes(.duplicate) {
+                if try context.mayHaveNotes(.duplicate, in: slot) {
                     try Self.askForPull(of: zoneName, context)
                 }
                 return (count, left)

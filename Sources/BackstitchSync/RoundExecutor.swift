@@ -80,14 +80,14 @@ final class RoundExecutor {
     /// If these are more than before, everything is fetched once more: what was left out so far
     /// is in no later page. What another selection held back is looked for again.
     private func noteExchange() async throws {
-        let (scope, name) = (leased.scope, leased.zoneName)
+        let (scope, name, slot) = (leased.scope, leased.zoneName, leased.scope.slot)
         let old = try scope.zoneState()
         let fields = try leased.store.read { $0.reader.catalog.requestedFields?.sorted() }
         let (state, fetchesAgain) = old.exchanging(fields, scope.configuration.selection)
         let looksBack = scope.looksBack(old)
         guard state != old || looksBack else { return }
         try await leased.write { log in
-            if fetchesAgain { try FullFetch(log).forgetFetched() }
+            if fetchesAgain { try FullFetch(log, in: slot).forgetFetched() }
             if looksBack { try log.marks.setOutboxFloor(0) }
             try log.setZoneState(state, name)
         }

@@ -37,12 +37,14 @@ struct StaleLookup {
     ///
     /// - Returns: How many there are; nil if there are none.
     func find() async throws -> SyncEvent? {
-        let now = work.scope.clock.milliseconds
+        let (now, slot) = (work.scope.clock.milliseconds, work.scope.slot)
         let (versions, incomplete, undelivered) = try work.store.read {
             (
-                try UnmergedVersions($0.reader).settled(limit: Self.missedMax),
-                try IncompleteRecords.completable($0.reader, limit: Self.missedMax),
-                try UndeliveredRecords.due($0.reader, now: now, limit: Self.missedMax)
+                try UnmergedVersions($0.reader, in: slot).settled(limit: Self.missedMax),
+                try IncompleteRecords.completable(
+                    $0.reader, in: slot, limit: Self.missedMax),
+                try UndeliveredRecords.due(
+                    $0.reader, in: slot, now: now, limit: Self.missedMax)
             )
         }
         try await takeEnds(of: versions.filter { $0.modifiedMilliseconds == nil }.map(\.key))
@@ -69,10 +71,13 @@ struct StaleLookup {
     ///
     /// - Returns: How many there are; nil if there are none.
     func findUnseen() throws -> SyncEvent? {
-        let types = work.scope.configuration.selection.wantedTypes
+        let (types, slot) = (
+            work.scope.configuration.selection.wantedTypes, work.scope.slot
+        )
         return tell(
             try work.store.read {
-                try FullFetch.unseen($0.reader, wantedTypes: types, limit: Self.missedMax)
+                try FullFetch.unseen(
+                    $0.reader, in: slot, wantedTypes: types, limit: Self.missedMax)
             }
             .map { StaleRecord.unseen($0.key, entityName: $0.entityName) })
     }
@@ -90,7 +95,7 @@ struct StaleLookup {
                 for key in keys {
                     merged.note(
                         try merger.mergeAbsent(key, recordType: nil), key.name, "")
-                    try merger.log.forgetNote(.missed, key.name)
+                    try merger.log.forgetNote(.missed, key)
                 }
             })
     }
@@ -162,9 +167,9 @@ private struct LookupMerger {
         where record.modifiedMilliseconds >= time:
             merged.note(
                 try merger.merge(record, isAuthoritative: true), key.name, record.recordType)
-            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.missed, key)
         case (.version(let key, _, isDoubted: true), .notFound):
-            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.missed, key)
         case (.incomplete(let key), .found(let record)):
             merged.note(
                 try merger.completeAgain(record), key.name, record.recordType)
@@ -185,9 +190,9 @@ private struct LookupMerger {
         switch result {
         case .found(let record):
             let isNews = try takeFound(record, &merged)
-            _ = try records.settles(.found, of: key.name, isNews: isNews, now: now)
+            _ = try records.settles(.found, of: key, isNews: isNews, now: now)
         case .notFound:
-            guard try records.settles(.absent, of: key.name, isNews: false, now: now) else { break }
+            guard try records.settles(.absent, of: key, isNews: false, now: now) else { break }
             for table in merger.log.catalog.tables
             where try merger.log.row(table.number, key)?.hasChangeTag == true {
                 let isSent = try merger.wasSent(key)
@@ -195,7 +200,7 @@ private struct LookupMerger {
                     try merger.mergeAbsent(table, key, isSent: isSent), key.name, table.name)
             }
         case .failed(let error):
-            try records.note(error, of: key.name, now: now)
+            try records.note(error, of: key, now: now)
         }
     }
 
@@ -208,16 +213,16 @@ private struct LookupMerger {
         case .found(let record):
             _ = try takeFound(record, &merged)
             // The list and this answer contradict each other, and a replica behind may have given either.
-            _ = try records.settles(.found, of: key.name, isNews: true, now: now)
+            _ = try records.settles(.found, of: key, isNews: true, now: now)
         case .notFound:
             let isSent = try merger.wasSent(key)
             merged.note(
                 try merger.mergeAbsent(key, recordType: entityName, isSent: isSent), key.name,
                 entityName)
         case .failed(let error):
-            try records.note(error, of: key.name, now: now)
+            try records.note(error, of: key, now: now)
         }
-        try FullFetch(merger.log).markSeen(key.name.description)
+        try FullFetch(merger.log, in: key.zone).markSeen(key.name.description)
     }
 
     /// Takes over a version as a page's, if records of its type are pulled.

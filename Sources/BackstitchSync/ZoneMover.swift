@@ -45,6 +45,7 @@ struct ZoneMover {
     /// to the new one at the end, which the engine's basis is then. Each step may be done again.
     private func finishMove(to target: String) async throws {
         let rowsMax = min(leased.configuration.recordsPerPass, Self.movedRowsMax)
+        let slot = leased.scope.slot
         repeat {
             try await fetchEvicted()
             try await leased.base(on: target)
@@ -54,7 +55,7 @@ struct ZoneMover {
                 try leased.checkCalled()
                 let last = place
                 let step = try await leased.write {
-                    try ZoneLoss($0).forgetService(after: last, rowsMax: rowsMax)
+                    try ZoneLoss($0, in: slot).forgetService(after: last, rowsMax: rowsMax)
                 }
                 place = step.last
                 done += step.rows
@@ -71,21 +72,23 @@ struct ZoneMover {
     /// A replica that lags behind may not have a record, or an older version than the one that was
     /// here: these are asked for once more. What none of the zones has then is gone.
     private func fetchEvicted() async throws {
-        let (names, claims, owner) = try leased.store.read {
+        let slot = leased.scope.slot
+        let (evicted, claims, owner) = try leased.store.read {
             (
-                try RecordScan($0.reader).evictedNames(limit: .max), try ZoneClaims($0.reader),
+                try RecordScan($0.reader).evictedKeys(in: slot, limit: .max),
+                try ZoneClaims($0.reader),
                 try ZoneStates($0.reader).boundUser()
             )
         }
-        guard !names.isEmpty else { return }
+        guard !evicted.isEmpty else { return }
         try leased.checkCalled()
         guard try await leased.service.currentUser() == owner else {
             throw SyncError(
                 .invalidConfiguration,
-                "The store has \(names.count) evicted records, which only a zone of another user "
+                "The store has \(evicted.count) evicted records, which only a zone of another user "
                     + "has. Sign in as that user and call fetchAgain for them first.")
         }
-        var left = names.map(\.description)
+        var left = evicted.map(\.name.description)
         for takesOlder in [false, true] {
             for zone in claims.bound {
                 do {
@@ -101,7 +104,7 @@ struct ZoneMover {
         guard !missing.isEmpty else { return }
         try await leased.write { context in
             for name in missing {
-                _ = try context.marks.endEviction(of: RecordKey(RecordName(name)))
+                _ = try context.marks.endEviction(of: RecordKey(RecordName(name), zone: slot))
             }
         }
     }

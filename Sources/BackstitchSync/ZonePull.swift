@@ -55,9 +55,10 @@ struct ZonePull {
             let selection = try selection.bound(to: log.reader)
             try log.catalogChanges.numberTables(named: Set(page.records.map(\.recordType)))
             let undelivered = UndeliveredRecords(log: log)
+            let fetch = FullFetch(log, in: merger.zone)
             for record in page.records {
-                try undelivered.forget(record.recordName)
-                if state.isFullFetch { try FullFetch(log).markSeen(record.recordName) }
+                try undelivered.forget(merger.key(record.recordName))
+                if state.isFullFetch { try fetch.markSeen(record.recordName) }
                 guard selection.pulls(log.catalog.table(named: record.recordType)) else { continue }
                 if state.isCompleting == true { try merger.complete(record) }
                 results.note(
@@ -65,23 +66,23 @@ struct ZonePull {
                     RecordName(record.recordName), record.recordType)
             }
             for deletion in page.deletions {
-                try undelivered.forget(deletion.recordName)
+                try undelivered.forget(merger.key(deletion.recordName))
                 if state.isFullFetch {
                     // The list has the ends of earlier lives too: the sweep looks at what is here.
-                    try FullFetch(log).markUnseen(deletion.recordName)
+                    try fetch.markUnseen(deletion.recordName)
                     continue
                 }
                 let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
                 guard deletion.recordType == nil || selection.pulls(table) else { continue }
-                let key = RecordKey(RecordName(deletion.recordName))
+                let key = merger.key(deletion.recordName)
                 results.note(
                     try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
                     deletion.recordType ?? "")
             }
             for (name, error) in failures {
                 // It is there, whatever it is.
-                if state.isFullFetch { try FullFetch(log).markSeen(name) }
-                try undelivered.note(error, of: RecordName(name), now: now)
+                if state.isFullFetch { try fetch.markSeen(name) }
+                try undelivered.note(error, of: merger.key(name), now: now)
             }
             try log.marks.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
             if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
@@ -101,11 +102,11 @@ struct ZonePull {
     }
 
     func beginFullFetch() async throws {
-        let name = work.leased.zoneName
+        let (name, slot) = (work.leased.zoneName, work.scope.slot)
         try await work.leased.write { context in
             var state = try context.reader.zoneState(name)
             state.beginFullFetch()
-            try FullFetch(context).forgetFetched()
+            try FullFetch(context, in: slot).forgetFetched()
             try context.setZoneState(state, name)
         }
     }
@@ -123,7 +124,7 @@ struct ZonePull {
         }
         let name = work.leased.zoneName
         let results = try await work.merge { merger, results in
-            try FullFetch(merger.log).end()
+            try FullFetch(merger.log, in: merger.zone).end()
             try results.mergeDuplicates(merger)
             var state = try merger.log.reader.zoneState(name)
             state.isFullFetch = false

@@ -25,9 +25,9 @@ struct ZoneReset {
 
     func eraseRecords(keepsUnsynced: Bool) async throws {
         _ = try await requiredState()
-        try await leased.write { [zoneName = leased.zoneName] context in
-            try ZoneLoss(context).eraseRecords(keepsUnsynced: keepsUnsynced)
-            try context.fetchAll(zoneName)
+        try await leased.write { [zoneName = leased.zoneName, slot = leased.scope.slot] context in
+            try ZoneLoss(context, in: slot).eraseRecords(keepsUnsynced: keepsUnsynced)
+            try context.fetchAll(zoneName, in: slot)
         }
     }
 
@@ -41,9 +41,11 @@ struct ZoneReset {
 
     func beginResync(from source: ResyncSource) async throws {
         _ = try await requiredState()
-        try await leased.write { [zoneName = leased.zoneName] context in
-            if source == .local { try ZoneLoss(context).forgetService(keepsUnsynced: true) }
-            try context.fetchAll(zoneName, prefersLocal: source == .local)
+        try await leased.write { [zoneName = leased.zoneName, slot = leased.scope.slot] context in
+            if source == .local {
+                try ZoneLoss(context, in: slot).forgetService(keepsUnsynced: true)
+            }
+            try context.fetchAll(zoneName, in: slot, prefersLocal: source == .local)
         }
     }
 
@@ -78,7 +80,7 @@ struct ZoneReset {
 
     /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
     func forgetZone() async throws {
-        let name = leased.zoneName
+        let (name, slot) = (leased.zoneName, leased.scope.slot)
         try await leased.write { context in
             var state = ZoneState()
             let old = try context.reader.zoneState(name)
@@ -89,8 +91,8 @@ struct ZoneReset {
             state.fetchedFields = old.fetchedFields
             state.exchangedEntities = old.exchangedEntities
             state.holdsBack = old.holdsBack
-            try ZoneLoss(context).forgetService()
-            try FullFetch(context).forgetFetched()
+            try ZoneLoss(context, in: slot).forgetService()
+            try FullFetch(context, in: slot).forgetFetched()
             try context.setZoneState(state, name)
         }
     }
@@ -98,11 +100,13 @@ struct ZoneReset {
 
 extension LogWriter {
     /// Lets the next round fetch everything.
-    fileprivate func fetchAll(_ zone: String, prefersLocal: Bool = false) throws {
+    fileprivate func fetchAll(
+        _ zone: String, in slot: UInt8, prefersLocal: Bool = false
+    ) throws {
         var state = try reader.zoneState(zone)
         state.beginAnew()
         if prefersLocal { state.prefersLocal = true }
-        try FullFetch(self).forgetFetched()
+        try FullFetch(self, in: slot).forgetFetched()
         try setZoneState(state, zone)
     }
 }

@@ -49,14 +49,14 @@ import Testing
 
     @Test func `a mark of a full fetch that is over is found`() async throws {
         let store = try await store()
-        try await store.withLogWriter { try FullFetch($0).markSeen("a") }
+        try await store.withLogWriter { try FullFetch($0, in: 0).markSeen("a") }
         #expect(try problems(store) == ["the note seen.a is left of a full fetch"])
         #expect(try rules(store) { try $0.leftovers(mayGoBack: false) } == ["seen.a"])
     }
 
     @Test func `a missed version is over once the service took a push`() async throws {
         let store = try await store()
-        try await store.withLogWriter { try $0.note(.missed, RecordName("a")) }
+        try await store.withLogWriter { try $0.note(.missed, RecordKey("a")) }
         #expect(try problems(store) == ["the note missed.a is older than a push"])
         // What is edited since may have met another version.
         try await store.write { _ = try $0.save(Jotting(id: "a", text: "two")) }
@@ -78,7 +78,7 @@ import Testing
         let store = try await store()
         try await store.write { _ = try $0.save(Jotting(id: "new", text: "one")) }
         try await store.withLogWriter { log in
-            for name in ["a", "new", "other"] { try log.note(.sent, RecordName(name)) }
+            for name in ["a", "new", "other"] { try log.note(.sent, RecordKey(name)) }
         }
         let reason = "is of a record that does not wait to be made"
         #expect(
@@ -93,7 +93,7 @@ import Testing
     @Test func `a record that was made anew and sent is noted while it waits`() async throws {
         let store = try await store()
         try await store.write { _ = try $0.save(Jotting(id: "a", text: "two")) }
-        try await store.withLogWriter { try $0.note(.sent, RecordName("a")) }
+        try await store.withLogWriter { try $0.note(.sent, RecordKey("a")) }
         #expect(
             try problems(store) == [
                 "the note sent.a is of a record that does not wait to be made"
@@ -101,7 +101,7 @@ import Testing
         try await store.write { _ = try $0.delete(Jotting.ID("a")) }
         #expect(try problems(store) == [])
         try await store.write { _ = try $0.save(Jotting(id: "a", text: "three")) }
-        try await store.withLogWriter { try $0.note(.sent, RecordName("a")) }
+        try await store.withLogWriter { try $0.note(.sent, RecordKey("a")) }
         #expect(try problems(store) == [])
         #expect(try rules(store) { try $0.leftovers(mayGoBack: true) } == ["sent.a"])
     }
@@ -111,7 +111,7 @@ import Testing
         let table = try #require(store.catalogSnapshot.table(named: "Jotting"))
         let value = table.number.rawValue.bigEndianBytes + UInt64(1).bigEndianBytes
         try await store.withLogWriter { log in
-            for name in ["a", "other"] { try log.note(.unheard, RecordName(name), value) }
+            for name in ["a", "other"] { try log.note(.unheard, RecordKey(name), value) }
         }
         #expect(try problems(store) == ["the note unheard.a is of a record that the service has"])
     }
@@ -125,8 +125,8 @@ import Testing
             var state = try log.reader.zoneState("jottings")
             state.needsPull = needsPull
             try log.setZoneState(state, "jottings")
-            try log.note(.duplicate, RecordName("a"))
-            try log.note(.duplicate, RecordName("b"), Array("a".utf8))
+            try log.note(.duplicate, RecordKey("a"))
+            try log.note(.duplicate, RecordKey("b"), Array("a".utf8))
         }
         let reason = "is left though no pull is to come"
         #expect(
@@ -137,7 +137,7 @@ import Testing
             try rules(store) { try $0.leftovers(mayGoBack: true) }
                 == ["duplicate.a", "duplicate.b"])
         // No record has such a name.
-        try await store.withLogWriter { try $0.note(.duplicate, RecordName("b"), Array("_".utf8)) }
+        try await store.withLogWriter { try $0.note(.duplicate, RecordKey("b"), Array("_".utf8)) }
         #expect(try problems(store).contains("the note duplicate.b can't be read"))
     }
 

@@ -103,20 +103,24 @@ import Testing
         #expect(try folder.data() == data)
     }
 
-    @Test func `a catalog of a format that was never released, and one with other zones`() throws {
+    @Test func `a catalog of a format that was never released, and ones with unknown zones`() throws
+    {
         try folder.fill()
         try replaceCatalog(#"{"formatVersion":1,"entities":[]}"#)
         try expectRefused([.damaged])
         #expect(failure { _ = try folder.open() }?.message.contains("never released") == true)
-        try replaceCatalog(#"{"formatVersion":1,"zones":[{"slot":2,"zone":"shared"}]}"#)
-        try expectRefused([.newerFormat])
-        #expect(failure { _ = try folder.open() }?.message.contains("zones beside") == true)
+        for zone in [#""number":255,"database":"private""#, #""number":2,"database":"moon""#] {
+            try replaceCatalog("{\"formatVersion\":1,\"zones\":[{\"name\":\"list\",\(zone)}]}")
+            try expectRefused([.newerFormat])
+            #expect(failure { _ = try folder.open() }?.message.contains("a zone of a kind") == true)
+        }
     }
 
     @Test(
         arguments: [
             "", "{", "[]", #"{"formatVersion":"1"}"#, #"{"formatVersion":1}"#,
             #"{"formatVersion":0,"zones":[]}"#, #"{"formatVersion":1,"zones":[]}"#, "\u{0}",
+            #"{"formatVersion":1,"zones":[{"slot":2}]}"#,
         ])
     func `a damaged catalog`(text: String) throws {
         try folder.fill()

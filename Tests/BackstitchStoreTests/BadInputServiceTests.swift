@@ -36,7 +36,7 @@ import Testing
     @Test(arguments: ["", "_x", String(repeating: "x", count: 256)])
     func `an impossible record name`(name: String) async throws {
         try expectRejected(try await merge([:], name: name), naming: "record name")
-        try await store.withLogWriter { try FullFetch($0).markSeen(name) }
+        try await store.withLogWriter { try FullFetch($0, in: 0).markSeen(name) }
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 256)])

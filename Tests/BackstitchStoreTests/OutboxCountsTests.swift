@@ -50,7 +50,7 @@ import Testing
                     through: UInt64.random(in: 1...head, using: &random))
             }
             if Int.random(in: 0..<6, using: &random) == 0 {
-                try await history.store.withLogWriter { try ZoneLoss($0).eraseRecords() }
+                try await history.store.withLogWriter { try ZoneLoss($0, in: 0).eraseRecords() }
                 #expect(try stored(history.store).tally == counted(history.store))
             }
         }

@@ -256,7 +256,7 @@ import Testing
         #expect(try await phone.engine.discardParked(phone.engine.parked()) == 1)
         try await phone.sync()
         #expect(try phone.titles() == [:])
-        #expect(try phone.store.read { try !$0.reader.meta.hasNotes(.missed) })
+        #expect(try phone.store.read { try !$0.reader.meta.hasNotes(.missed, in: 0) })
         try await phone.expectEqualToFresh(cloud)
     }
 

@@ -164,8 +164,8 @@ func remote(_ cloud: SimulatedCloud) -> [String] {
 func noted(_ store: Store) throws -> [String] {
     try store.read { transaction in
         var names: [String] = []
-        try transaction.reader.meta.visitNotes(.sent) { name, _ in
-            names.append(name.description)
+        try transaction.reader.meta.visitNotes(.sent, in: 0) { key, _ in
+            names.append(key.name.description)
             return true
         }
         return names

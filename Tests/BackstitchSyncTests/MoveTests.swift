@@ -208,7 +208,7 @@ import Testing
         let user = try #require(phone.service.user)
         try await phone.store.withLogWriter {
             try ZoneMove($0).begin(to: "next", user: user)
-            _ = try ZoneLoss($0).forgetService(after: nil, rowsMax: 1)
+            _ = try ZoneLoss($0, in: 0).forgetService(after: nil, rowsMax: 1)
         }
         let error = await syncError { try await phone.sync() }
         #expect(error?.code == .invalidConfiguration)

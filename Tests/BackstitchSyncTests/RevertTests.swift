@@ -132,7 +132,7 @@ import Testing
         try await phone.note("edited", "one")
         try await phone.sync()
         try await phone.note("edited", "two")
-        try await phone.store.withLogWriter { try ZoneLoss($0).forgetService() }
+        try await phone.store.withLogWriter { try ZoneLoss($0, in: 0).forgetService() }
         do {
             try await phone.store.revertAll()
             Issue.record("the revert was not refused")

@@ -248,10 +248,10 @@ import Testing
     @Test func `names that no record here can have are left alone`() async throws {
         let phone = try device()
         try await phone.sync()
-        let name = RecordName(String(repeating: "x", count: 300))
+        let key = RecordKey(String(repeating: "x", count: 300))
         try await phone.store.withLogWriter { log in
             try UndeliveredRecords(log: log).note(
-                ServiceError(.serviceUnavailable), of: name, now: 0)
+                ServiceError(.serviceUnavailable), of: key, now: 0)
         }
         #expect(try missing(phone) == 0)
     }

@@ -20,6 +20,11 @@ public struct RecordKey: Hashable, Sendable {
         self.init(RecordName(name), zone: zone.slot)
     }
 
+    /// The key that no other one of a zone comes before.
+    package static func first(in slot: UInt8) -> RecordKey {
+        RecordKey(.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))), zone: slot)
+    }
+
     /// The key of a record, as a reference to it is stored.
     public init(_ record: RecordID) { self = record.key }
 

@@ -19,6 +19,9 @@ public struct Catalog: Hashable, Sendable, Codable {
     package internal(set) var schemaVersion: Int?
     /// The entities in order of their numbers.
     public internal(set) var entities: [CatalogEntity]
+    /// The zones beside the store's own in order of their slots, those that ended included until their slots are
+    /// given again.
+    package internal(set) var zones: [CatalogZone] = []
 
     /// The catalog of a new store.
     public init(storeID: UUID) {
@@ -101,7 +104,8 @@ extension Catalog {
                 && Set(entity.attributes.map(\.name)).count == entity.attributes.count
                 && entity.attributes.enumerated().allSatisfy { Int($1.field.rawValue) == $0 + 1 }
         }
-        return areNumbered && Set(entities.map(\.name)).count == entities.count
+        return areNumbered && hasWellFormedZones
+            && Set(entities.map(\.name)).count == entities.count
     }
 
     /// The position of an entity, numbering it if it is new; nil if there is no number left.

@@ -226,6 +226,15 @@ package final class CatalogSnapshot: Sendable {
         positionsByName = positions
     }
 
+    /// A snapshot of a catalog that has the same entities as another one's.
+    package init(_ catalog: Catalog, withEntitiesOf old: CatalogSnapshot) {
+        self.catalog = catalog
+        declared = old.declared
+        tables = old.tables
+        isUnderExamination = old.isUnderExamination
+        positionsByName = old.positionsByName
+    }
+
     package func table(named name: String) -> EntityTable? {
         positionsByName[name].map { tables[$0] }
     }

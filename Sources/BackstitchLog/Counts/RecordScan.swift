@@ -91,19 +91,19 @@ package struct RecordScan: StoredRecords {
         }
     }
 
-    /// The names of evicted records, which only the service has.
-    package func evictedNames(limit: Int) throws -> [RecordName] {
-        var names: [RecordName] = []
+    /// The evicted records of a zone, which only the service has.
+    package func evictedKeys(in slot: UInt8, limit: Int) throws -> [RecordKey] {
+        var keys: [RecordKey] = []
         for table in reader.catalog.tables {
-            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
-                guard names.count < limit else { return false }
+            try unsafe reader.visitStoredRows(of: table.number, in: slot) { bytes, row in
+                guard keys.count < limit else { return false }
                 if row.flags.contains(.isEvicted), let key = unsafe RecordKey(reading: bytes) {
-                    names.append(key.name)
+                    keys.append(key)
                 }
                 return true
             }
         }
-        return names
+        return keys
     }
 
     /// Counts by reading every row.

@@ -1,50 +1,73 @@
 package import BackstitchCore
 import LMDB
 
-/// A kind of note in `meta` about single records, by their names: what a later step has to know of a
-/// record and its row does not tell.
-package struct SyncNotes: Hashable, Sendable {
-    /// What the names of the notes begin with in `meta`.
-    package let prefix: String
-
+/// A kind of note in `meta` about single records: what a later step has to know of a record and its row does not
+/// tell.
+package enum SyncNotes: String, Hashable, Sendable, CaseIterable {
     /// The note of a full fetch that the record was seen.
-    package static let seen = SyncNotes(prefix: MetaName.seenPrefix)
+    case seen
     /// The note that the service has a version which was not taken over.
-    package static let missed = SyncNotes(prefix: "missed.")
+    case missed
     /// The note that the record was deleted here and the service never heard of it.
-    package static let unheard = SyncNotes(prefix: "unheard.")
+    case unheard
     /// The note that this device asked the service to create the record, or to replace it by one that was
     /// made anew after a delete here, and has no answer yet: the service may have that record or not. The
     /// note is stored before the request is sent. A deletion that the service reports after that may be of
     /// the record that was sent; one of a record before a create was reported earlier.
-    package static let sent = SyncNotes(prefix: "sent.")
+    case sent
     /// The note that the record could not be stored whole.
-    package static let incomplete = SyncNotes(prefix: "incomplete.")
+    case incomplete
     /// The note that the service has the record and could not deliver it.
-    package static let undelivered = SyncNotes(prefix: "undelivered.")
+    case undelivered
     /// The note that the record may be a duplicate.
-    package static let duplicate = SyncNotes(prefix: "duplicate.")
+    case duplicate
 
-    func name(_ record: RecordName) -> String { prefix + record.description }
+    /// What the names of the notes about records of a zone begin with in `meta`.
+    package func prefix(in slot: UInt8) -> String { rawValue + MetaName.suffix(of: slot) + "." }
+
+    /// The name of the note about a record.
+    package func name(_ record: RecordKey) -> String {
+        prefix(in: record.zone) + record.name.description
+    }
+
+    /// Whether a name in `meta` is that of a mark of a full fetch, in any zone. Marks have no checksums.
+    package static func isMark(_ name: String) -> Bool {
+        name.hasPrefix(seen.rawValue + ".") || name.hasPrefix(seen.rawValue + ":")
+    }
 }
 
 extension MetaReader {
     /// A record's note; nil if it has none of the kind.
-    package func note(_ kind: SyncNotes, _ record: RecordName) throws -> [UInt8]? {
+    package func note(_ kind: SyncNotes, _ record: RecordKey) throws -> [UInt8]? {
         try value(kind.name(record))
     }
 
-    /// Visits the notes of a kind by the names of their records, until the closure returns false.
+    /// Visits the notes of a kind about records of a zone, by the names of the records, until the closure
+    /// returns false.
     package func visitNotes(
-        _ kind: SyncNotes, _ visit: (RecordName, [UInt8]) throws -> Bool
+        _ kind: SyncNotes, in slot: UInt8, _ visit: (RecordKey, [UInt8]) throws -> Bool
     ) throws {
-        try self.visit(kind.prefix) { try visit(RecordName($0), $1) }
+        try self.visit(kind.prefix(in: slot)) {
+            try visit(RecordKey(RecordName($0), zone: slot), $1)
+        }
     }
 
-    /// Whether any record has a note of a kind.
-    package func hasNotes(_ kind: SyncNotes) throws -> Bool {
+    /// The number of records of all zones that have a note of a kind.
+    package func countNotes(_ kind: SyncNotes) throws -> Int {
+        var count = 0
+        for separator in [".", ":"] {
+            try self.visit(kind.rawValue + separator) { _, _ in
+                count += 1
+                return true
+            }
+        }
+        return count
+    }
+
+    /// Whether any record of a zone has a note of a kind.
+    package func hasNotes(_ kind: SyncNotes, in slot: UInt8) throws -> Bool {
         var isThere = false
-        try self.visit(kind.prefix) { _, _ in
+        try self.visit(kind.prefix(in: slot)) { _, _ in
             isThere = true
             return false
         }

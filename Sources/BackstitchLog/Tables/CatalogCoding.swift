@@ -25,8 +25,12 @@ package enum MetaName {
     package static let syncTurn = "exchange.turn"
     /// Nothing, if the store was last opened as one that never syncs.
     package static let neverSyncs = "exchange.never"
-    /// What the names of a full fetch's marks begin with, which have no checksums.
-    package static let seenPrefix = "seen."
+    /// What stands in a name behind its kind, if it is of another zone than the store's own.
+    package static func suffix(of slot: UInt8) -> String {
+        guard slot != 0 else { return "" }
+        let digits = String(slot, radix: 16)
+        return slot < 16 ? ":0" + digits : ":" + digits
+    }
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.
@@ -35,7 +39,14 @@ package enum CatalogCoding {
     private struct Version: Decodable {
         /// A zone beside the store's own.
         struct Zone: Decodable {
-            init(from decoder: any Decoder) {}
+            let number: Int
+            let database: String
+
+            /// Whether this version gives such zones.
+            var isKnown: Bool {
+                DatabaseScope(rawValue: database) != nil
+                    && number <= Int(CatalogZone.numbers.upperBound)
+            }
         }
 
         let formatVersion: Int
@@ -51,8 +62,7 @@ package enum CatalogCoding {
         let formatVersion: Int
         let schemaVersion: Int?
         let storeID: UUID
-        /// The zones beside the store's own. There is none yet, and a store with one is refused.
-        let zones: [Int] = []
+        let zones: [CatalogZone]
     }
 
     package static func encode(_ catalog: Catalog) throws -> [UInt8] {
@@ -63,7 +73,8 @@ package enum CatalogCoding {
         }
         let head = Head(
             copiedFrom: catalog.copiedFrom, formatVersion: catalog.formatVersion,
-            schemaVersion: catalog.schemaVersion, storeID: catalog.storeID)
+            schemaVersion: catalog.schemaVersion, storeID: catalog.storeID,
+            zones: catalog.zones)
         bytes += "],".utf8
         bytes += try head.sortedJSON().dropFirst()
         return bytes
@@ -89,11 +100,11 @@ package enum CatalogCoding {
                     + "store with the program that wrote it, and import that into a new one here; or "
                     + "restore it from a backup.")
         }
-        guard zones.isEmpty else {
+        guard zones.allSatisfy(\.isKnown) else {
             throw StoreError(
                 .newerFormat,
-                "The store has zones beside its own, which this program does not know. Update the "
-                    + "program.")
+                "The store has a zone of a kind that this program does not know. Update the program."
+            )
         }
         guard let catalog = try? JSONDecoder().decode(Catalog.self, from: data),
             catalog.isWellFormed

@@ -34,7 +34,7 @@ extension Access {
             }
         }
         try put(name, value)
-        if name.hasPrefix(MetaName.seenPrefix) { return }
+        if SyncNotes.isMark(name) { return }
         try put(MetaChecksum.name(of: name), MetaChecksum.bytes(of: value, named: name))
         if name == MetaName.catalog { try putMeta(MetaName.catalogCopy, value, databases) }
     }

@@ -58,6 +58,37 @@ package struct CatalogChanges {
         }
     }
 
+    // MARK: Zones
+
+    /// Gives a zone a slot, unless it has one.
+    ///
+    /// - Returns: the slot; nil if all were given.
+    package mutating func addZone(
+        named name: String, owner: String? = nil, in database: DatabaseScope
+    ) -> UInt8? {
+        if let zone = snapshot.catalog.zone(named: name, owner: owner, in: database) {
+            return zone.number
+        }
+        var changed = snapshot.catalog
+        guard let zone = changed.add(zone: name, owner: owner, in: database) else { return nil }
+        take(changed)
+        return zone.number
+    }
+
+    /// Notes that a zone ended, after its records did.
+    package mutating func endZone(_ slot: UInt8, at sequence: UInt64) {
+        var changed = snapshot.catalog
+        changed.end(zone: slot, at: sequence)
+        take(changed)
+    }
+
+    /// Takes over a catalog whose entities are the same.
+    private mutating func take(_ changed: Catalog) {
+        snapshot = CatalogSnapshot(changed, withEntitiesOf: snapshot)
+        isPending = true
+        count += 1
+    }
+
     // MARK: Schema work
 
     /// Notes that the indexes of an entity are complete and its records examined.

@@ -1,26 +1,33 @@
 package import BackstitchCore
 import LMDB
 
+/// The notes of a kind about records of a zone.
+struct ZoneNotes: Hashable {
+    let kind: SyncNotes
+    let slot: UInt8
+}
+
 extension LogWriter {
     /// Writes a record's note.
-    package func note(_ kind: SyncNotes, _ record: RecordName, _ value: [UInt8] = []) throws {
+    package func note(_ kind: SyncNotes, _ record: RecordKey, _ value: [UInt8] = []) throws {
         try setMeta(kind.name(record), value)
-        haveNotes[kind] = true
+        haveNotes[ZoneNotes(kind: kind, slot: record.zone)] = true
     }
 
-    /// A record's note; nil if it has none. Costs nothing if no record has one.
-    package func noted(_ kind: SyncNotes, _ record: RecordName) throws -> [UInt8]? {
-        try mayHaveNotes(kind) ? reader.meta.note(kind, record) : nil
+    /// A record's note; nil if it has none. Costs nothing if no record of its zone has one.
+    package func noted(_ kind: SyncNotes, _ record: RecordKey) throws -> [UInt8]? {
+        try mayHaveNotes(kind, in: record.zone) ? reader.meta.note(kind, record) : nil
     }
 
-    /// Takes a record's note away, if there is one. Costs nothing if no record has one.
-    package func forgetNote(_ kind: SyncNotes, _ record: RecordName) throws {
+    /// Takes a record's note away, if there is one. Costs nothing if no record of its zone has one.
+    package func forgetNote(_ kind: SyncNotes, _ record: RecordKey) throws {
         if try noted(kind, record) != nil { try deleteMeta(kind.name(record)) }
     }
 
-    /// Takes all notes of a kind away.
-    package func forgetNotes(_ kind: SyncNotes) throws {
-        for prefix in [kind.prefix, MetaChecksum.name(of: kind.prefix)] {
+    /// Takes all notes of a kind about records of a zone away.
+    package func forgetNotes(_ kind: SyncNotes, in slot: UInt8) throws {
+        let start = kind.prefix(in: slot)
+        for prefix in [start, MetaChecksum.name(of: start)] {
             try unsafe Array(prefix.utf8).withUnsafeBytes { prefix in
                 try access.withCursor(in: databases.meta) { cursor in
                     var isThere = try unsafe cursor.seek(atOrAfter: prefix)
@@ -31,14 +38,15 @@ extension LogWriter {
                 }
             }
         }
-        haveNotes[kind] = false
+        haveNotes[ZoneNotes(kind: kind, slot: slot)] = false
     }
 
-    /// Whether there may be notes of a kind; looked up once for each commit.
-    package func mayHaveNotes(_ kind: SyncNotes) throws -> Bool {
-        if let known = haveNotes[kind] { return known }
-        let isThere = try reader.meta.hasNotes(kind)
-        haveNotes[kind] = isThere
+    /// Whether there may be notes of a kind about records of a zone; looked up once for each commit.
+    package func mayHaveNotes(_ kind: SyncNotes, in slot: UInt8) throws -> Bool {
+        let notes = ZoneNotes(kind: kind, slot: slot)
+        if let known = haveNotes[notes] { return known }
+        let isThere = try reader.meta.hasNotes(kind, in: slot)
+        haveNotes[notes] = isThere
         return isThere
     }
 
@@ -48,6 +56,6 @@ extension LogWriter {
     package func noteUnmergedVersion(
         of key: RecordKey, modifiedMilliseconds: Int64, isDoubted: Bool = false
     ) throws {
-        try note(.missed, key.name, modifiedMilliseconds.bigEndianBytes + (isDoubted ? [1] : []))
+        try note(.missed, key, modifiedMilliseconds.bigEndianBytes + (isDoubted ? [1] : []))
     }
 }

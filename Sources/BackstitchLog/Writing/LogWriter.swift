@@ -49,7 +49,7 @@ package final class LogWriter {
     private var operationBuffer = ByteBuffer(capacity: 4096)
 
     /// Whether there are notes of a kind, as far as that was looked up.
-    var haveNotes: [SyncNotes: Bool] = [:]
+    var haveNotes: [ZoneNotes: Bool] = [:]
 
     // The write that is running now.
     package var transaction: UInt64 { progress.transaction }
@@ -175,7 +175,7 @@ package final class LogWriter {
         private let catalogChanges: CatalogChanges
         private let progress: CommitProgress
         private let counting: OutboxCounting?
-        private let haveNotes: [SyncNotes: Bool]
+        private let haveNotes: [ZoneNotes: Bool]
 
         init(_ log: LogWriter) {
             catalogChanges = log.catalogChanges

@@ -94,7 +94,7 @@ package struct SyncMarks {
         {
             return
         }
-        try log.forgetNote(.sent, key.name)
+        try log.forgetNote(.sent, key)
     }
 
     /// Forgets that a record was evicted.

@@ -16,6 +16,8 @@ import BackstitchSync
 struct NoteRules {
     private let reader: TableReader
     private let entries: [StoredRecordID: RecordAccount]
+    /// The slot of the zone whose notes are looked at.
+    private let slot: UInt8 = 0
 
     init(_ reader: TableReader, _ account: LogAccount) {
         (self.reader, entries) = (reader, account.entries)
@@ -25,11 +27,11 @@ struct NoteRules {
     func problems() throws -> [String] {
         var problems: [String] = []
         func check(
-            _ kind: SyncNotes, _ rule: (RecordName, [UInt8]) throws -> String?
+            _ kind: SyncNotes, _ rule: (RecordKey, [UInt8]) throws -> String?
         ) throws {
-            try reader.meta.visitNotes(kind) { name, value in
-                if let problem = try rule(name, value) {
-                    problems.append("the note \(kind.prefix)\(name) \(problem)")
+            try reader.meta.visitNotes(kind, in: slot) { key, value in
+                if let problem = try rule(key, value) {
+                    problems.append("the note \(kind.name(key)) \(problem)")
                 }
                 return true
             }
@@ -38,20 +40,20 @@ struct NoteRules {
         let isFetching = states.contains { $0.isFullFetch }
         let isPulling = states.contains { $0.needsPull }
         try check(.seen) { _, _ in isFetching ? nil : "is left of a full fetch" }
-        try check(.missed) { name, value in
+        try check(.missed) { key, value in
             if ![0, 8, 9].contains(value.count) { return "can't be read" }
-            return isConfirmed(name) ? "is older than a push" : nil
+            return isConfirmed(key) ? "is older than a push" : nil
         }
-        try check(.unheard) { name, value in
+        try check(.unheard) { key, value in
             guard value.count == 10 else { return "can't be read" }
             let entity = EntityNumber(value.bigEndian(UInt16.self))
-            let row = try reader.row(entity, RecordKey(name))
+            let row = try reader.row(entity, key)
             return row?.hasChangeTag == true ? "is of a record that the service has" : nil
         }
-        try check(.sent) { name, value in
+        try check(.sent) { key, value in
             if !value.isEmpty { return "can't be read" }
             let isWaiting = reader.catalog.tables.contains { table in
-                let entry = entries[StoredRecordID(entity: table.number, key: RecordKey(name))]
+                let entry = entries[StoredRecordID(entity: table.number, key: key)]
                 return entry?.isToBeMade == true
             }
             return isWaiting ? nil : "is of a record that does not wait to be made"
@@ -76,17 +78,17 @@ struct NoteRules {
         var kinds: [SyncNotes] = [.seen, .undelivered, .sent, .duplicate]
         if !mayGoBack { kinds.append(.missed) }
         for kind in kinds {
-            try reader.meta.visitNotes(kind) { name, _ in
-                names.append(kind.prefix + name.description)
+            try reader.meta.visitNotes(kind, in: slot) { key, _ in
+                names.append(kind.name(key))
                 return true
             }
         }
         return names
     }
 
-    private func isConfirmed(_ name: RecordName) -> Bool {
+    private func isConfirmed(_ key: RecordKey) -> Bool {
         reader.catalog.tables.contains { table in
-            entries[StoredRecordID(entity: table.number, key: RecordKey(name))]?.isConfirmed == true
+            entries[StoredRecordID(entity: table.number, key: key)]?.isConfirmed == true
         }
     }
 }

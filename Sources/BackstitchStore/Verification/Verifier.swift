@@ -243,7 +243,7 @@ struct Verifier {
             while try cursor.next(), unsafe !ViewEntries.isEntry(cursor.key) {
                 let name = unsafe String(decoding: cursor.key, as: UTF8.self)
                 let isChecked =
-                    !name.hasPrefix(MetaChecksum.prefix) && !name.hasPrefix(SyncNotes.seen.prefix)
+                    !name.hasPrefix(MetaChecksum.prefix) && !SyncNotes.isMark(name)
                 if isChecked { names.append(name) }
             }
         }

@@ -36,7 +36,7 @@ package struct DuplicateMerger {
         let key = RecordKey(RecordName(record.recordName))
         let other = try duplicate(of: key, in: table)
         guard try other != nil || !turnedReferences(of: key, in: table).isEmpty else { return }
-        try log.note(.duplicate, key.name, Array((other?.name.description ?? "").utf8))
+        try log.note(.duplicate, key, Array((other?.name.description ?? "").utf8))
     }
 
     /// Merges noted records with those that have a unique value of theirs.
@@ -49,7 +49,7 @@ package struct DuplicateMerger {
         var merged: [MergedDuplicate] = []
         let notes = try takeDuplicateNotes(limit)
         for note in notes {
-            let key = RecordKey(note.name)
+            let key = note.key
             for table in catalog.tables {
                 for (field, ending, staying) in try turnedReferences(of: key, in: table) {
                     let place = StoredRecordID(entity: table.number, key: key)
@@ -57,7 +57,7 @@ package struct DuplicateMerger {
                 }
                 try mergeDuplicates(of: key, in: table, &merged)
                 if let other = note.other {
-                    try turnReferrers(ofEnded: RecordKey(other), to: key, table, &merged)
+                    try turnReferrers(ofEnded: other, to: key, table, &merged)
                 }
             }
         }
@@ -67,14 +67,15 @@ package struct DuplicateMerger {
     /// Noted records with those that they met, which are noted no more.
     private func takeDuplicateNotes(
         _ limit: Int
-    ) throws -> [(name: RecordName, other: RecordName?)] {
-        var notes: [(name: RecordName, other: RecordName?)] = []
-        try reader.meta.visitNotes(.duplicate) { name, other in
+    ) throws -> [(key: RecordKey, other: RecordKey?)] {
+        var notes: [(key: RecordKey, other: RecordKey?)] = []
+        try reader.meta.visitNotes(.duplicate, in: zone) { key, other in
             let other = String(decoding: other, as: UTF8.self)
-            notes.append((name, other.isEmpty ? nil : RecordName(other)))
+            notes.append(
+                (key, other.isEmpty ? nil : RecordKey(RecordName(other), zone: key.zone)))
             return notes.count < limit
         }
-        for note in notes { try log.forgetNote(.duplicate, note.name) }
+        for note in notes { try log.forgetNote(.duplicate, note.key) }
         return notes
     }
 

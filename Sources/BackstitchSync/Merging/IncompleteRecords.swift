@@ -6,51 +6,50 @@ import BackstitchLog
 /// record is stored whole or the record ends.
 struct IncompleteRecords {
     let log: LogWriter
+    /// The slot of the zone that the records are of.
+    let zone: UInt8
 
     /// Notes what a version of a record that was merged lacks here, or that it lacks nothing.
     func note(_ record: ServiceRecord) throws {
-        let key = RecordKey(RecordName(record.recordName))
+        let key = RecordKey(RecordName(record.recordName), zone: zone)
         let table = log.catalog.table(named: record.recordType)
         let leftOut = table.map { table in
             // As long as there is room every field has a number.
             table.attributes.count < Catalog.undeclaredMax
                 ? 0 : record.fields.count { $1 != .null && table.attribute(named: $0) == nil }
         }
-        if leftOut == 0, try !log.mayHaveNotes(.incomplete) { return }
+        if leftOut == 0, try !log.mayHaveNotes(.incomplete, in: zone) { return }
         if let table {
             // Another version than the one that is known says nothing of that one.
             guard let row = try log.reader.row(table.number, key), row.changeTag == record.changeTag
             else { return }
         }
-        if leftOut == 0 { return try log.forgetNote(.incomplete, key.name) }
+        if leftOut == 0 { return try log.forgetNote(.incomplete, key) }
         let value =
             UInt32(clamping: leftOut ?? 0).bigEndianBytes
             + UInt16(table?.attributes.count ?? 0).bigEndianBytes
-        try log.note(.incomplete, key.name, value + record.recordType.utf8)
+        try log.note(.incomplete, key, value + record.recordType.utf8)
     }
 
-    /// How many records of the service could not be stored whole.
+    /// How many records could not be stored whole.
     static func count(_ reader: TableReader) throws -> Int {
-        var count = 0
-        try reader.meta.visitNotes(.incomplete) { _, _ in
-            count += 1
-            return true
-        }
-        return count
+        try reader.meta.countNotes(.incomplete)
     }
 
-    /// The records that could not be stored whole and for which there are more numbers by now: because
+    /// The records of a zone that could not be stored whole and for which there are more numbers by now: because
     /// a schema declares their type, or fields of it.
-    static func completable(_ reader: TableReader, limit: Int) throws -> [RecordKey] {
+    static func completable(
+        _ reader: TableReader, in slot: UInt8, limit: Int
+    ) throws -> [RecordKey] {
         var keys: [RecordKey] = []
         guard limit > 0 else { return [] }
-        try reader.meta.visitNotes(.incomplete) { name, value in
+        try reader.meta.visitNotes(.incomplete, in: slot) { key, value in
             guard value.count > 6,
                 let table = reader.catalog.table(
                     named: String(decoding: value[6...], as: UTF8.self))
             else { return true }
             let before = Int(value.bigEndian(UInt16.self, at: 4))
-            if table.attributes.count > before { keys.append(RecordKey(name)) }
+            if table.attributes.count > before { keys.append(key) }
             return keys.count < limit
         }
         return keys

@@ -19,11 +19,11 @@ extension RecordMerger {
             let row = try log.row(change.entity, key)
         else { return .unchanged }
         // The service took it on top of the version that is known here, so that there is no other.
-        try log.forgetNote(.undelivered, key.name)
+        try log.forgetNote(.undelivered, key)
         if version != nil {
             // What the service was found to have, or not to have, was before this version.
-            try log.forgetNote(.missed, key.name)
-            try log.forgetNote(.unheard, key.name)
+            try log.forgetNote(.missed, key)
+            try log.forgetNote(.unheard, key)
         }
         if try reader.history(of: row).isPending(change.through) {
             if let version, !deferred.isEmpty {
@@ -86,7 +86,7 @@ extension RecordMerger {
     }
 
     /// Whether a request may have made a record on the service, or made it anew, of which no answer came.
-    func wasSent(_ key: RecordKey) throws -> Bool { try log.noted(.sent, key.name) != nil }
+    func wasSent(_ key: RecordKey) throws -> Bool { try log.noted(.sent, key) != nil }
 
     /// Merges the end of a record that a lookup told.
     ///

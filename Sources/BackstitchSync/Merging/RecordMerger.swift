@@ -18,7 +18,7 @@ package struct RecordMerger {
     var catalog: CatalogSnapshot { log.catalog }
     private var serviceFields: ServiceFields { ServiceFields(log: log) }
     private var contents: ContentHashLookup { ContentHashLookup(reader.meta) }
-    private var incomplete: IncompleteRecords { IncompleteRecords(log: log) }
+    private var incomplete: IncompleteRecords { IncompleteRecords(log: log, zone: zone) }
 
     /// Merges a record that the service has.
     ///
@@ -106,7 +106,7 @@ package struct RecordMerger {
         _ key: RecordKey, recordType: String?, isSent: Bool = false
     ) throws -> MergeResult {
         var result = MergeResult.unchanged
-        try log.forgetNote(.incomplete, key.name)
+        try log.forgetNote(.incomplete, key)
         for table in catalog.tables where recordType == nil || table.name == recordType {
             if let row = try log.row(table.number, key), !row.flags.contains(.isForgotten) {
                 result = try mergeAbsent(table, key, isSent: isSent)
@@ -146,8 +146,8 @@ package struct RecordMerger {
             try DuplicateMerger(self).stayed(for: row) != nil
         {
             // It ended as a duplicate of what it was. What it is now is looked at anew.
-            try log.forgetNote(.missed, key.name)
-            try log.forgetNote(.unheard, key.name)
+            try log.forgetNote(.missed, key)
+            try log.forgetNote(.unheard, key)
             try log.replace(
                 key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: row.lastSequence))
@@ -206,8 +206,8 @@ package struct RecordMerger {
             plan.rebase = current.map { .save($0) } ?? .delete
         }
         if plan.remote != .nothing {
-            try log.forgetNote(.missed, key.name)
-            try log.forgetNote(.unheard, key.name)
+            try log.forgetNote(.missed, key)
+            try log.forgetNote(.unheard, key)
         }
         plan = unmerged.whole(plan, local)
         let settled = try perform(plan, key, table, replacesLost: isForgotten)

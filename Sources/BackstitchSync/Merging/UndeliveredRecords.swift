@@ -43,8 +43,8 @@ package struct UndeliveredRecords {
     }
 
     /// Notes that the service could not deliver a record.
-    func note(_ error: ServiceError, of name: RecordName, now: Int64) throws {
-        try note(.failure, of: name, now: now, wait: Backoff.askedMilliseconds(error))
+    func note(_ error: ServiceError, of key: RecordKey, now: Int64) throws {
+        try note(.failure, of: key, now: now, wait: Backoff.askedMilliseconds(error))
     }
 
     /// Notes the answer to a look-up.
@@ -52,47 +52,46 @@ package struct UndeliveredRecords {
     /// - Parameter isNews: Whether the record was another one here before.
     /// - Returns: Whether it said the same as the one before. Then the note has gone.
     func settles(
-        _ answer: Answer, of name: RecordName, isNews: Bool, now: Int64
+        _ answer: Answer, of key: RecordKey, isNews: Bool, now: Int64
     ) throws -> Bool {
-        if !isNews, let value = try log.noted(.undelivered, name), Note(value).answer == answer {
-            try log.forgetNote(.undelivered, name)
+        if !isNews, let value = try log.noted(.undelivered, key), Note(value).answer == answer {
+            try log.forgetNote(.undelivered, key)
             return true
         }
-        try note(answer, of: name, now: now)
+        try note(answer, of: key, now: now)
         return false
     }
 
     private func note(
-        _ answer: Answer, of name: RecordName, now: Int64, wait: Int64? = nil
+        _ answer: Answer, of key: RecordKey, now: Int64, wait: Int64? = nil
     ) throws {
         // No record here has an impossible name.
-        guard name.violation == nil else { return }
-        var note = try log.noted(.undelivered, name).map { Note($0) } ?? Note()
+        guard key.name.violation == nil else { return }
+        var note = try log.noted(.undelivered, key).map { Note($0) } ?? Note()
         note.answer = answer
         note.lookUps = min(note.lookUps, UInt8.max - 1) + 1
         // A look-up of one record is little, and a clock that is put back makes no wait much longer.
         let wait = wait ?? Backoff.milliseconds(afterFailures: Int(note.lookUps))
         note.dueMilliseconds = now + min(wait, Backoff.longestMilliseconds)
-        try log.note(.undelivered, name, note.bytes)
+        try log.note(.undelivered, key, note.bytes)
     }
 
     /// Forgets a record of which the feed has told since.
-    func forget(_ recordName: String) throws {
-        let name = RecordName(recordName)
-        if name.violation == nil { try log.forgetNote(.undelivered, name) }
+    func forget(_ key: RecordKey) throws {
+        if key.name.violation == nil { try log.forgetNote(.undelivered, key) }
     }
 
-    /// The records that are to be looked up by now, and when the next one is.
+    /// The records of a zone that are to be looked up by now, and when the next one is.
     static func due(
-        _ reader: TableReader, now: Int64, limit: Int
+        _ reader: TableReader, in slot: UInt8, now: Int64, limit: Int
     ) throws -> (keys: [RecordKey], nextMilliseconds: Int64?) {
         var keys: [RecordKey] = []
         var next: Int64?
-        try reader.meta.visitNotes(.undelivered) { name, value in
+        try reader.meta.visitNotes(.undelivered, in: slot) { key, value in
             let due = Note(value).dueMilliseconds
             // A time that no wait leads to was noted by a clock that was put back since.
             if due <= now || due > now + Backoff.longestMilliseconds {
-                keys.append(RecordKey(name))
+                keys.append(key)
             } else {
                 next = min(next ?? due, due)
             }
@@ -103,11 +102,6 @@ package struct UndeliveredRecords {
 
     /// How many records the service could not deliver so far, or gave contradicting answers about.
     package static func count(_ reader: TableReader) throws -> Int {
-        var count = 0
-        try reader.meta.visitNotes(.undelivered) { _, _ in
-            count += 1
-            return true
-        }
-        return count
+        try reader.meta.countNotes(.undelivered)
     }
 }

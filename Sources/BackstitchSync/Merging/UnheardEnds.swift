@@ -10,7 +10,7 @@ extension RecordMerger {
     /// The delete of a record that the service never heard of; nil if there is none, or if the
     /// log does not have it any more.
     private func unheardEnd(_ key: RecordKey, _ table: EntityTable) throws -> OperationStep? {
-        guard let note = try log.noted(.unheard, key.name), note.count == 10,
+        guard let note = try log.noted(.unheard, key), note.count == 10,
             note.bigEndian() == table.number.rawValue
         else { return nil }
         let sequence = note.bigEndian(UInt64.self, at: 2)
@@ -32,7 +32,7 @@ extension RecordMerger {
         _ key: RecordKey, _ table: EntityTable, _ record: ServiceRecord, _ version: ServerVersion
     ) throws -> MergeResult? {
         guard let step = try unheardEnd(key, table), case .delete(let before) = step.change else {
-            try log.forgetNote(.unheard, key.name)
+            try log.forgetNote(.unheard, key)
             return nil
         }
         let (fields, known) = try ServiceFields(log: log).fields(of: record, table)
@@ -49,7 +49,7 @@ extension RecordMerger {
         if case .park? = merge.answer { merge.answer = .server }
         let plan = merge.plan(unheardEnd: step, of: before, version: version, server: fields)
         if let question = plan.question { return .undecided(place, question) }
-        try log.forgetNote(.unheard, key.name)
+        try log.forgetNote(.unheard, key)
         let settled = try perform(plan, key, known)
         return plan.conflict == nil ? .applied : .conflict(sequence: settled)
     }
@@ -58,6 +58,6 @@ extension RecordMerger {
 extension LogWriter {
     /// Notes that the service never hears of a delete.
     func noteUnheardEnd(of key: RecordKey, _ entity: EntityNumber, sequence: UInt64) throws {
-        try note(.unheard, key.name, entity.rawValue.bigEndianBytes + sequence.bigEndianBytes)
+        try note(.unheard, key, entity.rawValue.bigEndianBytes + sequence.bigEndianBytes)
     }
 }

@@ -75,7 +75,7 @@ package struct OutboxFolder {
             }
         }
         let (isComplete, through) = (outbox.isComplete, outbox.through)
-        let missed = try UnmergedVersions(reader)
+        let missed = try UnmergedVersions(reader, in: zone)
         outbox.changes = try folds.compactMap { fold in
             guard let table = reader.catalog.table(fold.place.entity) else { return nil }
             let push = try push(of: fold)

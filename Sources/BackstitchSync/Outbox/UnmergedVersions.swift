@@ -13,15 +13,17 @@ package struct UnmergedVersion {
     package let isDoubted: Bool
 }
 
-/// The notes of missed versions: a time in 8 bytes unless the record does not exist, and one more
-/// byte if its end is doubted.
+/// The notes of missed versions of records of a zone: a time in 8 bytes unless the record does not exist, and
+/// one more byte if its end is doubted.
 package struct UnmergedVersions {
     private let reader: TableReader
+    private let slot: UInt8
     private let areThere: Bool
 
-    package init(_ reader: TableReader) throws {
+    package init(_ reader: TableReader, in slot: UInt8) throws {
         self.reader = reader
-        areThere = try reader.meta.hasNotes(.missed)
+        self.slot = slot
+        areThere = try reader.meta.hasNotes(.missed, in: slot)
     }
 
     /// When the service saved a record's missed version; the end of time if none was missed.
@@ -29,7 +31,7 @@ package struct UnmergedVersions {
     /// After a restore from a backup that version is older than the one known here. The service's
     /// answers are then as old as it, and no replica that lags behind gave them.
     func milliseconds(of key: RecordKey) throws -> Int64 {
-        guard areThere, let time = try reader.meta.note(.missed, key.name) else { return .max }
+        guard areThere, let time = try reader.meta.note(.missed, key) else { return .max }
         return Self.milliseconds(time) ?? .max
     }
 
@@ -37,8 +39,7 @@ package struct UnmergedVersions {
     package func settled(limit: Int) throws -> [UnmergedVersion] {
         var versions: [UnmergedVersion] = []
         guard limit > 0 else { return [] }
-        try reader.meta.visitNotes(.missed) { name, value in
-            let key = RecordKey(name)
+        try reader.meta.visitNotes(.missed, in: slot) { key, value in
             if try !Self.isDirty(key, reader) {
                 versions.append(
                     UnmergedVersion(
@@ -66,11 +67,11 @@ package struct UnmergedVersions {
     /// While a record is parked its note tells what to do once its edits are given up: then it does not exist
     /// on the service.
     static func forget(ended key: RecordKey, in log: LogWriter) throws {
-        guard let value = try log.noted(.missed, key.name) else { return }
+        guard let value = try log.noted(.missed, key) else { return }
         if try isDoubted(value) || !isDirty(key, log.reader) {
-            try log.forgetNote(.missed, key.name)
+            try log.forgetNote(.missed, key)
         } else if !value.isEmpty {
-            try log.note(.missed, key.name)
+            try log.note(.missed, key)
         }
     }
 
@@ -79,7 +80,7 @@ package struct UnmergedVersions {
         if case .present(let version, _, _) = server {
             try log.noteUnmergedVersion(of: key, modifiedMilliseconds: version.modifiedMilliseconds)
         } else {
-            try log.note(.missed, key.name)
+            try log.note(.missed, key)
         }
     }
 }

@@ -1,23 +1,24 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// What becomes of the records here when the service has lost, or is to lose, all of theirs.
+/// What becomes of a zone's records here when the service has lost, or is to lose, all of theirs.
 package struct ZoneLoss {
     private let log: LogWriter
+    private let slot: UInt8
     private var reader: TableReader { log.reader }
     private var catalog: CatalogSnapshot { log.catalog }
 
-    package init(_ log: LogWriter) { self.log = log }
+    package init(_ log: LogWriter, in slot: UInt8) { (self.log, self.slot) = (log, slot) }
 
     /// Forgets what the service knew of every record, because it lost the zone: all are pushed
     /// again as new ones.
     ///
     /// - Parameter keepsUnsynced: Whether records with edits keep what is known of them.
     package func forgetService(keepsUnsynced: Bool = false) throws {
-        if !keepsUnsynced { try log.forgetNotes(.sent) }
+        if !keepsUnsynced { try log.forgetNotes(.sent, in: slot) }
         for table in catalog.tables {
             var keys: [RecordKey] = []
-            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+            try unsafe reader.visitStoredRows(of: table.number, in: slot) { bytes, row in
                 guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
                     let key = unsafe RecordKey(reading: bytes)
                 else { return true }
@@ -44,7 +45,9 @@ package struct ZoneLoss {
             if let last, table.number < last.entity { continue }
             let start = last?.entity == table.number ? last?.key : nil
             var keys: [RecordKey] = []
-            try unsafe reader.visitStoredRows(of: table.number, from: start) { bytes, row in
+            try unsafe reader.visitStoredRows(
+                of: table.number, in: slot, from: start
+            ) { bytes, row in
                 guard let key = unsafe RecordKey(reading: bytes), key != start else { return true }
                 guard count < rowsMax else { return false }
                 count += 1
@@ -71,10 +74,10 @@ package struct ZoneLoss {
     ///
     /// - Parameter keepsUnsynced: Whether records with such edits stay as they are.
     package func eraseRecords(keepsUnsynced: Bool = false) throws {
-        if !keepsUnsynced { try log.forgetNotes(.unheard) }
+        if !keepsUnsynced { try log.forgetNotes(.unheard, in: slot) }
         var places: [StoredRecordID] = []
         for table in catalog.tables {
-            try unsafe reader.visitStoredRows(of: table.number) { bytes, row in
+            try unsafe reader.visitStoredRows(of: table.number, in: slot) { bytes, row in
                 guard !keepsUnsynced || !row.isDirty, let key = unsafe RecordKey(reading: bytes)
                 else {
                     return true
@@ -100,7 +103,7 @@ package struct ZoneLoss {
         var state = ZoneState()
         state.userName = old.userName
         try forgetService()
-        try FullFetch(log).forgetFetched()
+        try FullFetch(log, in: slot).forgetFetched()
         try log.setZoneState(state, zone)
         return true
     }

@@ -1,10 +1,12 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// Moves a store from one zone to another.
+/// Moves a store's own zone to another one. Records of its other zones stay where they are.
 package struct ZoneMove {
     private let log: LogWriter
     private var reader: TableReader { log.reader }
+    /// The slot of the store's own zone.
+    private let slot: UInt8 = 0
 
     package init(_ log: LogWriter) { self.log = log }
 
@@ -36,13 +38,13 @@ package struct ZoneMove {
     /// - Returns: false if records were evicted meanwhile, which only the zone before has.
     package func end(to zone: String) throws -> Bool {
         guard let user = try reader.zoneState(zone).movingUser else { return true }
-        guard try RecordScan(reader).evictedNames(limit: 1).isEmpty else { return false }
-        for record in try ParkedRecord.all(reader) {
+        guard try RecordScan(reader).evictedKeys(in: slot, limit: 1).isEmpty else { return false }
+        for record in try ParkedRecord.all(reader) where record.record.key.zone == slot {
             guard let table = log.catalog.table(named: record.record.entity) else { continue }
             try log.marks.release(table.number, record.record.key)
         }
-        try FullFetch(log).forgetFetched()
-        try log.forgetNotes(.sent)
+        try FullFetch(log, in: slot).forgetFetched()
+        try log.forgetNotes(.sent, in: slot)
         try log.marks.setOutboxFloor(0)
         for name in try ZoneStates(reader).names() { try log.deleteMeta(MetaName.zone(name)) }
         var state = ZoneState()

@@ -70,7 +70,7 @@ final class CompactionHistory {
                 try context.answer(change, choice)
             }
             switch Int.random(in: 0..<24, using: &random) {
-            case 0: try ZoneLoss(context).forgetService()
+            case 0: try ZoneLoss(context, in: 0).forgetService()
             case 1, 2:
                 for record in try context.reader.parkedPlaces() {
                     _ = try context.marks.release(record.entity, record.key)

@@ -252,7 +252,7 @@ import Testing
         try await acknowledge()
         try await name("b", "1")
         try await store.compact(.keepUnsyncedOnly)
-        try await store.withLogWriter { try ZoneLoss($0).forgetService() }
+        try await store.withLogWriter { try ZoneLoss($0, in: 0).forgetService() }
         #expect(
             try store.pushes().map(\.push)
                 == [

@@ -140,7 +140,9 @@ enum ChangedAware {
                 table.number, RecordKey(RecordName("one")), through: row.lastSequence,
                 reason: "no")
         }
-        try await unaware.withLogWriter { try ZoneLoss($0).forgetService(keepsUnsynced: true) }
+        try await unaware.withLogWriter {
+            try ZoneLoss($0, in: 0).forgetService(keepsUnsynced: true)
+        }
         unaware.close()
         for _ in 0..<2 {
             let store = try openIdle(StoreSchema(ChangedAware.Card.self))

@@ -188,7 +188,7 @@ import Testing
         // An employee without its e-mail address can't be read as its type.
         try await store.pull("Employee", "e", ["name": .string("Ada")])
         try store.expect(mirror)
-        try await store.withLogWriter { try ZoneLoss($0).eraseRecords() }
+        try await store.withLogWriter { try ZoneLoss($0, in: 0).eraseRecords() }
         try store.expect(mirror)
         #expect(try store.read { try $0.view(of: mirror).count() } == 0)
     }
