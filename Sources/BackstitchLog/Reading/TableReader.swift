@@ -106,6 +106,29 @@ package struct TableReader {
         }
     }
 
+    /// The slots of the zones that have records here, tombstones included, in ascending order.
+    ///
+    /// - Complexity: O(log *n*) for each entity and each slot that it has.
+    package func slots() throws -> [UInt8] {
+        footprint?.noteEverything()
+        var slots: Set<UInt8> = []
+        for table in catalog.tables {
+            var next: UInt8? = 0
+            while let start = next {
+                next = nil
+                try unsafe visitRowEntries(
+                    of: table.number, from: [start], to: nil, reversed: false
+                ) { key, _ in
+                    guard let slot = unsafe key.first else { return false }
+                    slots.insert(slot)
+                    next = slot < .max ? slot + 1 : nil
+                    return false
+                }
+            }
+        }
+        return slots.sorted()
+    }
+
     /// Visits the rows of an entity from a record key up to but without another, either way round.
     ///
     /// - Parameter visit: Gets the record key and the row's bytes.

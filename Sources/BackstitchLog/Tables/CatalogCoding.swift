@@ -7,9 +7,11 @@ package enum MetaName {
     package static let catalog = "catalog"
     /// The catalog once more, on other pages.
     package static let catalogCopy = "catalog.copy"
-    /// The sequence before which every operation is settled or parked: a hint where to look for
-    /// unsynced operations.
+    /// The sequence before which every operation of the store's own zone is settled or parked: a hint where
+    /// to look for unsynced operations.
     package static let outboxFloor = "outbox.floor"
+    /// The floor of the zone with a slot.
+    package static func outboxFloor(in slot: UInt8) -> String { outboxFloor + suffix(of: slot) }
     package static let outboxCounts = "outbox.counts"
     /// How far building indexes and examining records has come.
     package static let schemaWork = "schema.work"
@@ -27,6 +29,12 @@ package enum MetaName {
     package static let neverSyncs = "exchange.never"
     /// What the names of a full fetch's marks begin with, which have no checksums.
     package static let seenPrefix = "seen."
+    /// What stands in a name behind its kind, if it is of another zone than the store's own.
+    package static func suffix(of slot: UInt8) -> String {
+        guard slot != 0 else { return "" }
+        let digits = String(slot, radix: 16)
+        return slot < 16 ? ":0" + digits : ":" + digits
+    }
 }
 
 /// The stored form of the catalog: JSON, so that a damaged or newer one can still be looked at.
