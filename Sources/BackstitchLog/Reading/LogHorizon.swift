@@ -55,7 +55,7 @@ package struct LogHorizon {
         get throws {
             var floors: [UInt8: UInt64] = [:]
             try meta.visit(MetaName.outboxFloor) { suffix, bytes in
-                let slot = suffix.isEmpty ? 0 : UInt8(suffix.dropFirst(), radix: 16)
+                let slot: UInt8? = suffix.isEmpty ? 0 : UInt8(suffix.dropFirst(), radix: 16)
                 if let slot, bytes.count == 8 { floors[slot] = bytes.bigEndian(UInt64.self) }
                 return true
             }
