@@ -48,7 +48,8 @@ import Testing
     /// A store in which operation 2 is of another zone, and 1 and 3 of its own.
     private func storeOfTwoZones() async throws -> Store {
         let store = try Store.inMemory(schema: .all)
-        for id in [Department.ID("a"), .elsewhere("a"), Department.ID("b")] {
+        let ids: [Department.ID] = ["a", .elsewhere("a"), "b"]
+        for id in ids {
             try await store.write { _ = try $0.save(Department(id: id, name: "n")) }
         }
         return store
