@@ -31,6 +31,8 @@ struct PushExecutor {
             let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
             let outbox = try folder.fold(
                 recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
+            assert(
+                Set(outbox.changes.map(\.key.zone)).count <= 1, "A pass is of more than one zone.")
             var items: [PushItem] = []
             var pushed: [PendingChange] = []
             var settled: [PendingChange] = []
@@ -267,7 +269,7 @@ struct PushExecutor {
                     try step.apply(to: merger, &results)
                 }
             }
-            try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedName)))
+            try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedKey)))
             try results.mergeDuplicates(merger)
             if let replaced { try Self.replace(replaced.old, by: replaced.new, zone, merger.log) }
         }
@@ -321,10 +323,10 @@ private struct PushStep: Sendable {
         if case .mergeAbsent = kind { true } else { isAcknowledgement && change.isDelete }
     }
 
-    /// The name of the record that the service now has and had not before.
-    var arrivedName: RecordName? {
+    /// The key of the record that the service now has and had not before.
+    var arrivedKey: RecordKey? {
         guard isAcknowledgement, case .create = change.push else { return nil }
-        return change.key.name
+        return change.key
     }
 
     /// Whether the service refused the receipt of a file, and the file is uploaded once more.

@@ -239,7 +239,8 @@ private struct LookupMerger {
         merged.note(result, RecordName(record.recordName), record.recordType)
         switch result {
         case .applied, .conflict:
-            try merger.log.marks.releaseReferrers(to: [RecordName(record.recordName)])
+            try merger.log.marks.releaseReferrers(
+                to: [RecordKey(RecordName(record.recordName))])
             return true
         case .unchanged, .parked, .undecided, .rejected: return false
         }

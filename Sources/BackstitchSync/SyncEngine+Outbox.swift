@@ -3,8 +3,8 @@ import BackstitchStore
 import Threading
 
 extension SyncEngine {
-    /// The records that are to be pushed, in the order of their first unsynced operations; each
-    /// tells whether its push is under way. ``parked()`` has the other unsynced records.
+    /// The records that are to be pushed, zone by zone in the order of their first unsynced operations;
+    /// each tells whether its push is under way. ``parked()`` has the other unsynced records.
     ///
     /// Reads the log from the oldest unsynced operation on, up to the limit.
     /// - Parameter limit: The most records to list.

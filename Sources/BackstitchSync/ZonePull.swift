@@ -84,7 +84,8 @@ struct ZonePull {
                 if state.isFullFetch { try fetch.markSeen(name) }
                 try undelivered.note(error, of: merger.key(name), now: now)
             }
-            try log.marks.releaseReferrers(to: Set(page.records.map { RecordName($0.recordName) }))
+            try log.marks.releaseReferrers(
+                to: Set(page.records.map { RecordKey(RecordName($0.recordName)) }))
             if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token

@@ -8,6 +8,17 @@ import Testing
 @testable import BackstitchSync
 
 @Suite(.budgeted) struct ExportingOutboxTests {
+    @Test func `a floor of the store's own zone hides no edit of another`() async throws {
+        let store = try Store.inMemory(schema: .all)
+        try await store.write { try $0.save(Department(id: .elsewhere("e"), name: "E")) }
+        try await store.write { try $0.save(Department(id: "d", name: "D")) }
+        try await store.acknowledgeAll(tag: "t")
+        try await store.withLogWriter { try $0.marks.setOutboxFloor($0.head) }
+        for lines in [try store.exported(), try store.exportedByLog()] {
+            #expect(lines.map { $0.contains(#""recordName":"e""#) } == [true])
+        }
+    }
+
     @Test func `an insert and the edits after it are one create`() throws {
         let store = try Store.inMemory(schema: .all)
         try store.write { try $0.save(Department(id: "d", name: "Old", budget: 1)) }

@@ -173,3 +173,10 @@ extension Store {
         }
     }
 }
+
+extension EntityID {
+    /// The id of a record in the zone with slot 2.
+    static func elsewhere(_ name: String) -> EntityID {
+        EntityID(key: RecordKey(RecordName(name), zone: 2))
+    }
+}

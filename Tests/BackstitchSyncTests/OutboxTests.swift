@@ -29,6 +29,21 @@ import Testing
         #expect(try phone.engine.pendingRecords() == [])
     }
 
+    @Test func `an edit of another zone waits, and is not pushed into the store's own`()
+        async throws
+    {
+        let phone = try await Device.withNotes(cloud)
+        let key = RecordKey(RecordName("a"), zone: 2)
+        try await phone.save(Note(id: Note.ID(key: key), title: "elsewhere"))
+        try await phone.note("b", "two")
+        #expect(
+            try phone.engine.pendingRecords().map(\.record.key)
+                == [RecordKey(RecordName("b")), key])
+        try await phone.sync()
+        #expect(remote(cloud) == ["Note a {title: one}", "Note b {title: two}"])
+        #expect(try phone.engine.pendingRecords().map(\.record.key) == [key])
+    }
+
     @Test func `records are in flight while their request is`() async throws {
         let phone = try Device(cloud)
         let engine = phone.engine

@@ -128,6 +128,22 @@ import Testing
         try await phone.expectSettled()
     }
 
+    @Test func `a record of another zone does not release what waits for one of its name`()
+        async throws
+    {
+        let phone = try Device(cloud)
+        try await phone.save(Chore(id: "c", title: "c", list: "list"))
+        #expect(try await phone.sync().parkedRecords == 1)
+        try await phone.store.withLogWriter { log in
+            try log.marks.releaseReferrers(to: [RecordKey(RecordName("list"), zone: 2)])
+        }
+        #expect(try phone.engine.parked().count == 1)
+        try await phone.store.withLogWriter { log in
+            try log.marks.releaseReferrers(to: [RecordKey(RecordName("list"))])
+        }
+        #expect(try phone.engine.parked() == [])
+    }
+
     @Test func `a child whose parent has to wait waits with it`() async throws {
         let phone = try Device(cloud)
         try await phone.save(TaskList(id: "l", title: "l", parent: nil))

@@ -87,6 +87,9 @@ package struct OperationView {
         }
     }
 
+    /// The slot of the record's zone.
+    package var zone: UInt8 { unsafe keyBytes[0] }
+
     package var author: String { unsafe String(decoding: authorBytes, as: UTF8.self) }
 
     /// What the transaction was for; empty for all but its first operation.

@@ -48,7 +48,8 @@ struct CompactionChunk: ~Copyable {
     private let run: CompactionRun
     private let reader: TableReader
     private var maySync = true
-    private var outboxFloor: UInt64 = 0
+    /// The floors of the outbox by the zones' slots, but for those at 0.
+    private var outboxFloors: [UInt8: UInt64] = [:]
 
     /// Folds the next operations of a run, as many as the budget allows and at least one.
     init(_ reader: TableReader, _ run: CompactionRun, budget: CompactionBudget) throws {
@@ -57,7 +58,7 @@ struct CompactionChunk: ~Copyable {
         let (first, last) = (run.next, run.horizon)
         end = last
         let bounds = LogHorizon(reader)
-        (maySync, outboxFloor) = (try bounds.maySync, try bounds.outboxFloor)
+        (maySync, outboxFloors) = (try bounds.maySync, try bounds.outboxFloors)
         try reader.access.withCursor(in: reader.databases.log) { cursor in
             var isThere = try unsafe TableKey.withSequence(first) {
                 try unsafe cursor.seek(atOrAfter: $0)
@@ -135,9 +136,9 @@ struct CompactionChunk: ~Copyable {
             }
             return true
         }
-        // The outbox's floor must not rise over what was made pending again; these say that it was.
-        if maySync, operation.sequence > outboxFloor,
-            operation.kind == .release || operation.kind == .forget
+        // The floor of a zone must not rise over what was made pending again; these say that it was.
+        if maySync, operation.kind == .release || operation.kind == .forget,
+            operation.sequence > outboxFloors[operation.zone, default: 0]
         {
             records[position].firstKept = operation.sequence
             return true

@@ -11,19 +11,19 @@ extension LogHorizon {
     ///
     /// A compaction keeps pending operations wherever they are. If they are few it passes over them, so
     /// that one waiting record does not keep the settled operations behind it. If they are many it ends
-    /// at the outbox's floor, because it would look at all of them and gain little.
+    /// at the outbox's least floor, because it would look at all of them and gain little.
     ///
     /// - Parameter tally: The count of waiting operations; nil takes the one that the last commit stored.
     package func limit(_ tally: OutboxTally? = nil) throws -> UInt64 {
         let last = max(1, try reader.log.head) - 1
-        let floor = try outboxFloor
-        guard floor < last, try maySync else { return last }
-        guard let tally = try tally ?? OutboxCounter(reader).stored else { return floor }
-        let pending = tally.pending
-        let isFew =
-            pending.records <= Self.pendingRecordsMax
-            && UInt64(max(0, pending.operations)) <= last / 2
-        return isFew ? last : floor
+        guard try maySync else { return last }
+        if let pending = try (tally ?? OutboxCounter(reader).stored)?.pending,
+            pending.records <= Self.pendingRecordsMax,
+            UInt64(max(0, pending.operations)) <= last / 2
+        {
+            return last
+        }
+        return min(last, try outboxFloor)
     }
 
     /// The last operation that a policy lets go.

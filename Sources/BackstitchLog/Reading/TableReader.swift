@@ -106,17 +106,6 @@ package struct TableReader {
         }
     }
 
-    /// Visits the rows of an entity's records of a zone as ``visitStoredRows(of:from:_:)`` does.
-    package func visitStoredRows(
-        of entity: EntityNumber, in slot: UInt8, from start: RecordKey? = nil,
-        _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
-    ) throws {
-        try unsafe visitStoredRows(of: entity, from: start ?? .first(in: slot)) { key, row in
-            guard unsafe key.first == slot else { return false }
-            return try unsafe visit(key, row)
-        }
-    }
-
     /// Visits the rows of an entity from a record key up to but without another, either way round.
     ///
     /// - Parameter visit: Gets the record key and the row's bytes.

@@ -7,9 +7,11 @@ package enum MetaName {
     package static let catalog = "catalog"
     /// The catalog once more, on other pages.
     package static let catalogCopy = "catalog.copy"
-    /// The sequence before which every operation is settled or parked: a hint where to look for
-    /// unsynced operations.
+    /// The sequence before which every operation of the store's own zone is settled or parked: a hint where
+    /// to look for unsynced operations.
     package static let outboxFloor = "outbox.floor"
+    /// The floor of the zone with a slot.
+    package static func outboxFloor(in slot: UInt8) -> String { outboxFloor + suffix(of: slot) }
     package static let outboxCounts = "outbox.counts"
     /// How far building indexes and examining records has come.
     package static let schemaWork = "schema.work"

@@ -61,7 +61,7 @@ package struct SyncMarks {
         try log.append(
             .release, origin: .local, entity: entity, key: key, previous: row.lastSequence
         ) { _ in }
-        try setOutboxFloor(0)
+        try setOutboxFloor(0, in: key.zone)
         return true
     }
 
@@ -133,14 +133,14 @@ package struct SyncMarks {
 
     // MARK: The outbox's floor
 
-    /// Moves the place from which unsynced operations are looked for.
-    package func setOutboxFloor(_ sequence: UInt64) throws {
-        try log.setMeta(
-            MetaName.outboxFloor, sequence.bigEndianBytes)
+    /// Moves the place from which unsynced operations of a zone are looked for.
+    package func setOutboxFloor(_ sequence: UInt64, in slot: UInt8 = 0) throws {
+        try log.setMeta(MetaName.outboxFloor(in: slot), sequence.bigEndianBytes)
     }
 
-    /// Moves the place from which unsynced operations are looked for past a run that was settled;
-    /// not if some of them, or some before them, were made pending again since the run was folded.
+    /// Moves the place from which unsynced operations of a zone are looked for past a run that was settled;
+    /// not if some of the zone's operations, in the run or before it, were made pending again since the run
+    /// was folded.
     ///
     /// - Parameters:
     ///   - start: The last operation before the run. A place before it says that a run before was not
@@ -149,17 +149,18 @@ package struct SyncMarks {
     /// - Returns: The last operation that was looked at.
     /// - Complexity: O(*n*) in the operations behind the run that were not looked at before.
     package func raiseOutboxFloor(
-        from start: UInt64, to sequence: UInt64, looked: UInt64
+        from start: UInt64, to sequence: UInt64, looked: UInt64, in slot: UInt8 = 0
     ) throws -> UInt64 {
-        guard try LogHorizon(log.reader).outboxFloor >= start else { return looked }
+        guard try LogHorizon(log.reader).outboxFloor(in: slot) >= start else { return looked }
         var last = max(sequence, looked)
         var isSettled = true
         try log.reader.log.visit(from: last + 1) { operation in
-            isSettled = operation.kind != .release && operation.kind != .forget
+            let isAgain = operation.kind == .release || operation.kind == .forget
+            isSettled = !isAgain || operation.zone != slot
             if isSettled { last = operation.sequence }
             return isSettled
         }
-        if isSettled { try setOutboxFloor(sequence) }
+        if isSettled { try setOutboxFloor(sequence, in: slot) }
         return last
     }
 }

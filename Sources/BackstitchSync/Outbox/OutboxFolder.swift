@@ -1,15 +1,25 @@
 import BackstitchCore
 package import BackstitchLog
 
-/// Folds unsynced operations per record to what has to be pushed.
+/// Folds unsynced operations of a zone per record to what has to be pushed.
 package struct OutboxFolder {
     private let reader: TableReader
     /// What is not held back.
     private let selection: BoundSelection
+    /// The slot of the zone.
+    private let zone: UInt8
 
-    package init(_ reader: TableReader, selection: BoundSelection = BoundSelection()) {
+    package init(
+        _ reader: TableReader, selection: BoundSelection = BoundSelection(), zone: UInt8 = 0
+    ) {
         self.reader = reader
         self.selection = selection
+        self.zone = zone
+    }
+
+    /// The folders of all zones that have records here, the store's own first.
+    func forAllZones() throws -> [OutboxFolder] {
+        try RecordScan(reader).slots().map { OutboxFolder(reader, selection: selection, zone: $0) }
     }
 
     /// Folds unsynced operations per record, from the oldest on.
@@ -35,9 +45,13 @@ package struct OutboxFolder {
         var positions: [StoredRecordID: Int?] = [:]
         var lastTransaction: UInt64 = 0
         var byteCount = 0
-        outbox.after = max(try LogHorizon(reader).outboxFloor, start)
+        outbox.after = max(try LogHorizon(reader).outboxFloor(in: zone), start)
         outbox.through = outbox.after
         try reader.log.visit(from: outbox.through + 1) { operation in
+            guard operation.zone == zone else {
+                outbox.through = operation.sequence
+                return true
+            }
             let isNext = operation.transaction != lastTransaction
             let isHalfFull = byteCount > 0 && byteCount >= bytesMax / 2
             let isFull = byteCount > 0 && byteCount >= bytesMax - bytesMax / 4

@@ -7,8 +7,8 @@ extension SyncMarks {
     ///
     /// Part of the transaction in which the targets arrive, so that nothing is left parked for a reason
     /// that is gone. Costs a look at each parked record.
-    /// - Parameter arrived: The names of records that the service has.
-    package func releaseReferrers(to arrived: Set<RecordName>) throws {
+    /// - Parameter arrived: The keys of records that the service has.
+    package func releaseReferrers(to arrived: Set<RecordKey>) throws {
         guard !arrived.isEmpty else { return }
         try releaseParked { place, reason in
             guard reason.code == .referenceViolation,
@@ -20,10 +20,10 @@ extension SyncMarks {
 }
 
 extension RecordValue {
-    fileprivate func refers(toAnyOf names: Set<RecordName>) -> Bool {
+    fileprivate func refers(toAnyOf keys: Set<RecordKey>) -> Bool {
         switch self {
-        case .reference(let key): names.contains(key.name)
-        case .list(let elements): elements.contains { $0.refers(toAnyOf: names) }
+        case .reference(let key): keys.contains(key)
+        case .list(let elements): elements.contains { $0.refers(toAnyOf: keys) }
         default: false
         }
     }

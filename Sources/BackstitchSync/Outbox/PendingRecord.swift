@@ -27,37 +27,43 @@ extension OutboxFolder {
     /// The bytes of records that are folded at once in order to list them.
     private static var listedBytesMax: Int { 4 << 20 }
 
-    /// The records that are to be pushed, in the order of their first unsynced operations.
+    /// The records of all zones that are to be pushed: zone by zone, in the order of their first unsynced
+    /// operations.
     package func pendingRecords(limit: Int) throws -> [PendingRecord] {
         var records: [PendingRecord] = []
         var seen: Set<StoredRecordID> = []
-        var outbox = Outbox()
-        outbox.isComplete = false
-        while records.count < limit, !outbox.isComplete {
-            outbox = try fold(
-                recordsMax: limit - records.count, bytesMax: Self.listedBytesMax,
-                after: outbox.through)
-            for change in outbox.changes where records.count < limit {
-                // A record of an earlier run may have later operations that it does not need.
-                guard seen.insert(StoredRecordID(entity: change.entity, key: change.key)).inserted
-                else { continue }
-                PendingRecord(change).map { records.append($0) }
+        for folder in try forAllZones() {
+            var outbox = Outbox()
+            outbox.isComplete = false
+            while records.count < limit, !outbox.isComplete {
+                outbox = try folder.fold(
+                    recordsMax: limit - records.count, bytesMax: Self.listedBytesMax,
+                    after: outbox.through)
+                for change in outbox.changes where records.count < limit {
+                    let place = StoredRecordID(entity: change.entity, key: change.key)
+                    // A record of an earlier run may have later operations that it does not need.
+                    guard seen.insert(place).inserted else { continue }
+                    PendingRecord(change).map { records.append($0) }
+                }
             }
         }
         return records
     }
 
-    /// The last operations of the records that are to be pushed.
+    /// The last operations of the records of all zones that are to be pushed.
     func lastOperations() throws -> [UInt64] {
         var operations: [StoredRecordID: UInt64] = [:]
-        var outbox = Outbox()
-        outbox.isComplete = false
-        while !outbox.isComplete {
-            outbox = try fold(
-                recordsMax: 1_000, bytesMax: Self.listedBytesMax, after: outbox.through)
-            // Of a record that is pushed in parts the last one counts.
-            for change in outbox.changes {
-                operations[StoredRecordID(entity: change.entity, key: change.key)] = change.through
+        for folder in try forAllZones() {
+            var outbox = Outbox()
+            outbox.isComplete = false
+            while !outbox.isComplete {
+                outbox = try folder.fold(
+                    recordsMax: 1_000, bytesMax: Self.listedBytesMax, after: outbox.through)
+                // Of a record that is pushed in parts the last one counts.
+                for change in outbox.changes {
+                    let place = StoredRecordID(entity: change.entity, key: change.key)
+                    operations[place] = change.through
+                }
             }
         }
         return operations.values.sorted()

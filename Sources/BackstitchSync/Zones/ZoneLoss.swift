@@ -18,7 +18,7 @@ package struct ZoneLoss {
         if !keepsUnsynced { try log.forgetNotes(.sent, in: slot) }
         for table in catalog.tables {
             var keys: [RecordKey] = []
-            try unsafe reader.visitStoredRows(of: table.number, in: slot) { bytes, row in
+            try unsafe RecordScan(reader).visitRows(of: table.number, in: slot) { bytes, row in
                 guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
                     let key = unsafe RecordKey(reading: bytes)
                 else { return true }
@@ -27,7 +27,7 @@ package struct ZoneLoss {
             }
             for key in keys where try !log.marks.endEviction(of: key) { try forget(key, table) }
         }
-        try log.marks.setOutboxFloor(0)
+        try log.marks.setOutboxFloor(0, in: slot)
     }
 
     /// Forgets what the service knew of the next records, in the order of entities and keys. Evicted
@@ -45,7 +45,7 @@ package struct ZoneLoss {
             if let last, table.number < last.entity { continue }
             let start = last?.entity == table.number ? last?.key : nil
             var keys: [RecordKey] = []
-            try unsafe reader.visitStoredRows(
+            try unsafe RecordScan(reader).visitRows(
                 of: table.number, in: slot, from: start
             ) { bytes, row in
                 guard let key = unsafe RecordKey(reading: bytes), key != start else { return true }
@@ -77,7 +77,7 @@ package struct ZoneLoss {
         if !keepsUnsynced { try log.forgetNotes(.unheard, in: slot) }
         var places: [StoredRecordID] = []
         for table in catalog.tables {
-            try unsafe reader.visitStoredRows(of: table.number, in: slot) { bytes, row in
+            try unsafe RecordScan(reader).visitRows(of: table.number, in: slot) { bytes, row in
                 guard !keepsUnsynced || !row.isDirty, let key = unsafe RecordKey(reading: bytes)
                 else {
                     return true

@@ -45,7 +45,7 @@ package struct ZoneMove {
         }
         try FullFetch(log, in: slot).forgetFetched()
         try log.forgetNotes(.sent, in: slot)
-        try log.marks.setOutboxFloor(0)
+        try log.marks.setOutboxFloor(0, in: slot)
         for name in try ZoneStates(reader).names() { try log.deleteMeta(MetaName.zone(name)) }
         var state = ZoneState()
         state.userName = user

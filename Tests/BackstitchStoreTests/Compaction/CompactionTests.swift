@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import BackstitchSync
 import Threading
 import TestBudget
@@ -25,10 +26,11 @@ import Testing
         try await store.write { _ = try $0.delete(Department.ID(id)) }
     }
 
-    /// Lets the service take all that waits.
-    private func acknowledge() async throws {
+    /// Lets the service take all that waits in a zone.
+    private func acknowledge(in slot: UInt8 = 0) async throws {
         try await store.withLogWriter { context in
-            for change in try OutboxFolder(context.reader).fold(recordsMax: .max).changes {
+            let folder = OutboxFolder(context.reader, zone: slot)
+            for change in try folder.fold(recordsMax: .max).changes {
                 try context.marks.acknowledge(
                     change.entity, change.key, through: change.through,
                     version: change.push == .delete
@@ -37,8 +39,13 @@ import Testing
                             changeTag: "t\(context.head)",
                             modifiedMilliseconds: Int64(context.head)))
             }
-            try context.marks.setOutboxFloor(context.head)
+            try context.marks.setOutboxFloor(context.head, in: slot)
         }
+    }
+
+    /// Saves a record of another zone.
+    private func nameElsewhere(_ id: String) async throws {
+        try await store.write { try $0.save(Department(id: .elsewhere(id), name: id)) }
     }
 
     /// Compacts the log of two records of which one was deleted, once the service has all of it.
@@ -261,6 +268,49 @@ import Testing
                 ])
         #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingOperations == 2)
         try await store.expectConsistent()
+    }
+
+    @Test func `what was made pending again is not lost behind the floor of another zone`()
+        async throws
+    {
+        try await nameElsewhere("a")
+        try await acknowledge(in: 2)
+        try await name("b", "1")
+        try await acknowledge()
+        try await store.compact(.keepUnsyncedOnly)
+        let folded = try store.head
+        try await store.withLogWriter { log in
+            let table = try #require(log.catalog.table(named: "Department"))
+            try log.marks.forget(table.number, Department.ID.elsewhere("a").key)
+            try log.marks.setOutboxFloor(0, in: 2)
+        }
+        let forgotten = try store.head
+        for number in 2...9 { try await name("b", "\(number)") }
+        try await acknowledge()
+        try await name("b", "last")
+        #expect(try await store.compact(.keepUnsyncedOnly).removed > 5)
+        #expect(try store.kinds().contains("\(forgotten) forget"))
+        // A run that was folded before does not raise the floor over it.
+        try await store.withLogWriter {
+            _ = try $0.marks.raiseOutboxFloor(from: 0, to: folded, looked: 0, in: 2)
+        }
+        let pending = try store.read {
+            try OutboxFolder($0.reader, zone: 2).fold(recordsMax: .max).changes
+        }
+        #expect(pending.map(\.key) == [Department.ID.elsewhere("a").key])
+        try await store.expectConsistent()
+    }
+
+    @Test func `a log of which most waits is compacted up to the least floor`() async throws {
+        try await nameElsewhere("x")
+        try await acknowledge(in: 2)
+        for number in 0..<6 { try await nameElsewhere("y\(number)") }
+        try await name("b", "1")
+        try await acknowledge()
+        #expect(try store.head == 10)
+        #expect(try store.read { try LogHorizon($0.reader).limit() } == 2)
+        try await acknowledge(in: 2)
+        #expect(try store.read { try LogHorizon($0.reader).limit() } == 15)
     }
 
     @Test func `a cancelled compaction stops between two chunks`() async throws {
