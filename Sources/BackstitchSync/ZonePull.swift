@@ -73,7 +73,7 @@ struct ZonePull {
                 }
                 let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
                 guard deletion.recordType == nil || selection.pulls(table) else { continue }
-                let key = RecordKey(RecordName(deletion.recordName))
+                let key = merger.key(deletion.recordName)
                 results.note(
                     try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
                     deletion.recordType ?? "")

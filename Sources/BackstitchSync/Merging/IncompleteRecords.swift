@@ -8,8 +8,7 @@ struct IncompleteRecords {
     let log: LogWriter
 
     /// Notes what a version of a record that was merged lacks here, or that it lacks nothing.
-    func note(_ record: ServiceRecord) throws {
-        let key = RecordKey(RecordName(record.recordName))
+    func note(_ record: ServiceRecord, of key: RecordKey) throws {
         let table = log.catalog.table(named: record.recordType)
         let leftOut = table.map { table in
             // As long as there is room every field has a number.
