@@ -300,7 +300,7 @@ import Testing
         try await device.pull("n", "Mark", ["name": .string("x")])
         try cloud.write("m", type: "Mark", fields: ["color": .string("red")], in: scenarioZone)
         try await device.sync()
-        let merge = { @Sendable in
+        func merge() async throws -> [RecordKey] {
             try await device.store.withLogWriter { log in
                 try DuplicateMerger(RecordMerger(log, policy: .serverWins, zone: Device.list))
                     .mergeNoted().merged.map(\.key)

@@ -17,11 +17,12 @@ extension Device {
     @discardableResult
     func pull(
         _ name: String, _ type: String, _ fields: NamedFields, tag: String = "z1",
-        policy: ConflictPolicy = .serverWins, slot: UInt8 = Device.list
+        at milliseconds: Int64 = 1, policy: ConflictPolicy = .serverWins,
+        slot: UInt8 = Device.list
     ) async throws -> MergeResult {
         let record = ServiceRecord(
-            recordName: name, recordType: type, changeTag: tag, modifiedMilliseconds: 1,
-            fields: fields)
+            recordName: name, recordType: type, changeTag: tag,
+            modifiedMilliseconds: milliseconds, fields: fields)
         return try await store.withLogWriter { log in
             let settings = ConflictSettings(ConflictRules(policy))
             return try RecordMerger(log, policy: settings, zone: slot).merge(record)
