@@ -57,6 +57,14 @@ private struct Settings: Codable, Equatable, Sendable {
         #expect(!ServiceMapping.areSame(.list([own, own]), .list([own, other]), of: nil))
     }
 
+    @Test func `a reference whose type was unknown points to a record of the zone`() {
+        let unknown = UnknownValue(typeName: "REFERENCE", json: #"{"recordName":"x"}"#)
+        let type = AttributeType?.some(.reference)
+        let (stored, fits) = ServiceMapping.storedValue(.unknown(unknown), of: type, zone: 2)
+        #expect(fits)
+        #expect(stored == .reference(RecordKey(RecordName("x"), zone: 2)))
+    }
+
     @Test func `lists of every scalar come back, from a row and from the service`() throws {
         try roundTrip(["a", "", "é"])
         try roundTrip([true, false])
