@@ -21,7 +21,7 @@ struct UniqueCheck {
         return self
     }
 
-    /// Refuses the write if it saved a value of a unique attribute that another record has.
+    /// Refuses the write if it saved a value of a unique attribute that another record of the zone has.
     ///
     /// Asked at the end, so that records may swap values within one write.
     func check(_ reader: TableReader) throws {
@@ -44,7 +44,7 @@ struct UniqueCheck {
     }
 }
 
-/// A unique attribute, whose values are looked up by its index.
+/// A unique attribute, whose values are looked up by its index. A value may be there once in each zone.
 package struct UniqueValue {
     private let reader: TableReader
     private let table: EntityTable
@@ -56,7 +56,7 @@ package struct UniqueValue {
         self.attribute = attribute
     }
 
-    /// Another record with the value that a row has; nil is no value.
+    /// Another record of the zone with the value that a row has; nil is no value.
     package func other(than key: RecordKey, with row: RowView) throws -> RecordKey? {
         guard let fields = row.fields, let type = attribute.schema?.type,
             let value = try fields.value(of: attribute.field), value.tag != .null
@@ -68,9 +68,11 @@ package struct UniqueValue {
         OrderedKey.append(value, type: type, to: &prefix)
         let isCut = unsafe OrderedKey.isCut(prefix.bytes.part(start..<prefix.count), type: type)
         let whole = OrderedKey.whole(value, type)
+        let keyStart = prefix.count
+        prefix.append(key.zone)
         var sharing: RecordKey?
         try unsafe reader.visit(prefix: prefix.bytes) { entry, _ in
-            let keyBytes = unsafe entry.part(prefix.count..<entry.count)
+            let keyBytes = unsafe entry.part(keyStart..<entry.count)
             guard let other = unsafe RecordKey(reading: keyBytes), other != key else { return true }
             // What was cut may differ further on: the rows tell.
             let isShared =
@@ -86,7 +88,7 @@ package struct UniqueValue {
 }
 
 extension UniqueValue {
-    /// The records that share a value, in groups, as the index has them.
+    /// The records of one zone that share a value, in groups, as the index has them.
     ///
     /// - Parameter limit: About the most groups.
     /// - Complexity: O(*n*) in the records of the entity; those of one value at a time are held.
@@ -109,7 +111,8 @@ extension UniqueValue {
             // A record without a value shares none.
             if count == 1 { return true }
             let bytes = unsafe rest.part(0..<count)
-            if unsafe !bytes.holdsSameBytes(as: value) {
+            let isOther = unsafe !bytes.holdsSameBytes(as: value)
+            if isOther || key.zone != keys.last?.zone {
                 groups += try sharing(keys, type)
                 value = unsafe Array(bytes)
                 keys = []

@@ -24,11 +24,12 @@ struct PushExecutor {
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
         let (zone, now) = (work.scope.zoneName, work.scope.clock.milliseconds)
-        let contents = work.store.assets.folder
+        let (contents, slot) = (work.store.assets.folder, work.scope.slot)
         let (outbox, items, pushed, settled, files) = try work.store.read { transaction in
             let reader = transaction.reader
             var files = WaitingFiles(ReceiptReader(reader, zone: zone, now: now))
-            let folder = OutboxFolder(reader, selection: try selection.bound(to: reader))
+            let folder = OutboxFolder(
+                reader, selection: try selection.bound(to: reader), zone: slot)
             let outbox = try folder.fold(
                 recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
             assert(

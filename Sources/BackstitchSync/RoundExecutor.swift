@@ -88,7 +88,7 @@ final class RoundExecutor {
         guard state != old || looksBack else { return }
         try await leased.write { log in
             if fetchesAgain { try FullFetch(log, in: slot).forgetFetched() }
-            if looksBack { try log.marks.setOutboxFloor(0) }
+            if looksBack { try log.marks.setOutboxFloor(0, in: slot) }
             try log.setZoneState(state, name)
         }
         scope.hasLookedBack.withLock { $0 = true }
@@ -131,9 +131,10 @@ final class RoundExecutor {
             // What waits for a file is folded again when that is up.
             guard progress.waiting.isEmpty else { break }
             let (after, through) = (progress.outbox.after, progress.outbox.through)
-            let looked = progress.floorLooked
+            let (looked, slot) = (progress.floorLooked, leased.scope.slot)
             progress.floorLooked = try await leased.write {
-                try $0.marks.raiseOutboxFloor(from: after, to: through, looked: looked)
+                try $0.marks.raiseOutboxFloor(
+                    from: after, to: through, looked: looked, in: slot)
             }
         case .finish:
             preconditionFailure("A finished round has no action left.")

@@ -240,7 +240,7 @@ private struct LookupMerger {
         switch result {
         case .applied, .conflict:
             try merger.log.marks.releaseReferrers(
-                to: [RecordKey(RecordName(record.recordName))])
+                to: [merger.key(record.recordName)])
             return true
         case .unchanged, .parked, .undecided, .rejected: return false
         }

@@ -85,7 +85,7 @@ struct ZonePull {
                 try undelivered.note(error, of: merger.key(name), now: now)
             }
             try log.marks.releaseReferrers(
-                to: Set(page.records.map { RecordKey(RecordName($0.recordName)) }))
+                to: Set(page.records.map { merger.key($0.recordName) }))
             if !page.moreComing, !state.isFullFetch { try results.mergeDuplicates(merger) }
             // A page that tells nothing of the change that there is comes from a replica behind.
             let isBehind = isZoneChanged && state.zoneToken == page.token

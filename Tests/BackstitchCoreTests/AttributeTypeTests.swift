@@ -48,6 +48,23 @@ private struct Settings: Codable, Equatable, Sendable {
         #expect(!ServiceMapping.areSame(raw, .double(0.8753), of: attribute))
     }
 
+    @Test func `references to records of one name in two zones are not the same`() {
+        let own = RecordValue.reference(RecordKey(RecordName("x"), zone: 0))
+        let other = RecordValue.reference(RecordKey(RecordName("x"), zone: 2))
+        #expect(ServiceMapping.areSame(other, other, of: nil))
+        #expect(!ServiceMapping.areSame(own, other, of: nil))
+        #expect(ServiceMapping.areSame(.list([own, other]), .list([own, other]), of: nil))
+        #expect(!ServiceMapping.areSame(.list([own, own]), .list([own, other]), of: nil))
+    }
+
+    @Test func `a reference whose type was unknown points to a record of the zone`() {
+        let unknown = UnknownValue(typeName: "REFERENCE", json: #"{"recordName":"x"}"#)
+        let type = AttributeType?.some(.reference)
+        let (stored, fits) = ServiceMapping.storedValue(.unknown(unknown), of: type, zone: 2)
+        #expect(fits)
+        #expect(stored == .reference(RecordKey(RecordName("x"), zone: 2)))
+    }
+
     @Test func `lists of every scalar come back, from a row and from the service`() throws {
         try roundTrip(["a", "", "é"])
         try roundTrip([true, false])

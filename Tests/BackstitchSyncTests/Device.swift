@@ -101,11 +101,8 @@ struct Device: Sendable {
         try await save(Note(id: Note.ID(name), title: title, body: body))
     }
 
-    /// The titles of all notes by name.
-    func titles() throws -> [String: String] {
-        Dictionary(
-            uniqueKeysWithValues: try all(Note.self).map { ($0.id.key.name.description, $0.title) })
-    }
+    /// The titles of all notes of the store's own zone by name.
+    func titles() throws -> [String: String] { try titles(slot: 0) }
 
     /// Checks what must hold at any time, and that nothing is left to push.
     func expectSettled(_ location: SourceLocation = #_sourceLocation) async throws {

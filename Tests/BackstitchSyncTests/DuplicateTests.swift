@@ -292,6 +292,28 @@ import Testing
         #expect(cloud.records(in: scenarioZone).map(\.recordName) == ["mark-0"])
     }
 
+    @Test func `records of two zones stay two, and those of one zone become one`() async throws {
+        let cloud = newCloud()
+        let device = try devices(1, cloud)[0]
+        try await device.save(Mark(id: "m", name: "x"))
+        try await device.sync()
+        try await device.pull("n", "Mark", ["name": .string("x")])
+        try cloud.write("m", type: "Mark", fields: ["color": .string("red")], in: scenarioZone)
+        try await device.sync()
+        func merge() async throws -> [RecordKey] {
+            try await device.store.withLogWriter { log in
+                try DuplicateMerger(RecordMerger(log, policy: .serverWins, zone: Device.list))
+                    .mergeNoted().merged.map(\.key)
+            }
+        }
+        #expect(try await merge() == [])
+        #expect(try device.all(Mark.self).map(\.color) == ["red", nil])
+        try await device.pull("o", "Mark", ["name": .string("x")])
+        #expect(try await merge() == [RecordKey(RecordName("o"), zone: Device.list)])
+        let keys = [RecordKey("m"), RecordKey(RecordName("n"), zone: Device.list)]
+        #expect(try device.all(Mark.self).map(\.id.key) == keys)
+    }
+
     @Test func `a duplicate that is saved here is an error`() async throws {
         let cloud = newCloud()
         let device = try devices(1, cloud)[0]

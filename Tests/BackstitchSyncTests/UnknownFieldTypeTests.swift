@@ -15,6 +15,12 @@ import Testing
     var tags: [String] = []
 }
 
+@Entity("Item") private struct ListedItem: Equatable {
+    var id = ID()
+    var title: String
+    @Relationship(onDelete: .nullify) var list: TaskList.ID?
+}
+
 /// Values of types that an application's version does not know.
 @Suite(.budgeted) struct UnknownFieldTypeTests {
     let cloud = SimulatedCloud()
@@ -119,6 +125,20 @@ import Testing
         #expect(fields?["span"] == .unknown(span))
         #expect(fields?["due"] == .unknown(due))
         try await new.expectSettled()
+    }
+
+    @Test func `a reference that a later version knows points to a record of its own zone`()
+        async throws
+    {
+        let old = try device()
+        let list = UnknownValue(typeName: "REFERENCE", json: #"{"recordName":"l"}"#)
+        try await old.pull("i", "Item", ["title": .string("one"), "list": .unknown(list)])
+        await old.engine.stop()
+        old.store.close()
+        let new = try device("s", StoreSchema(ListedItem.self, TaskList.self))
+        try await new.store.prepareIndexes()
+        let key = try new.all(ListedItem.self).first?.list?.key
+        #expect(key == RecordKey(RecordName("l"), zone: Device.list))
     }
 
     @Test func `an edit that waits while a type becomes known is pushed`() async throws {

@@ -3,7 +3,8 @@ extension AttributeSchema {
     public enum Option: Hashable, Sendable {
         /// Keeps an index, so that queries by the attribute and sorts by it need not read every row.
         case indexed
-        /// Refuses a save of a value that another record has; nil is no value. Keeps an index too.
+        /// Refuses a save of a value that another record has within its zone; nil is no value. Keeps an
+        /// index too.
         ///
         /// Checked when the write ends, so that records may swap values within one. Records that
         /// arrive by sync are never refused.

@@ -57,7 +57,7 @@ package enum ServiceMapping {
         if let type, let files = files(value, type) { return (files, true) }
         let plain = plainValue(value, zone: zone)
         guard let type, plain != .null else { return (plain, true) }
-        guard let typed = typedValue(plain, type) else { return (plain, false) }
+        guard let typed = typedValue(plain, type, zone: zone) else { return (plain, false) }
         return (typed, true)
     }
 
@@ -65,11 +65,12 @@ package enum ServiceMapping {
     ///
     /// - Returns: whether it fits the type; nil if it left no trace.
     package static func write(
-        _ value: ServiceValue, as column: ServiceColumn, to writer: inout _FieldWriter
+        _ value: ServiceValue, as column: ServiceColumn, zone: UInt8 = 0,
+        to writer: inout _FieldWriter
     ) throws(FieldError) -> Bool? {
         let (field, type) = (column.field, column.type)
         if let allowed = column.allowedValues {
-            let (stored, fits) = storedValue(value, of: type)
+            let (stored, fits) = storedValue(value, of: type, zone: zone)
             try writer.write(stored, of: field)
             return stored == .null ? nil : fits && stored.isAmong(allowed)
         }
@@ -86,16 +87,18 @@ package enum ServiceMapping {
         case (.bytes(let bytes), .data), (.bytes(let bytes), nil):
             try writer.write(bytes: bytes, of: field)
         default:
-            let (stored, fits) = storedValue(value, of: type)
+            let (stored, fits) = storedValue(value, of: type, zone: zone)
             try writer.write(stored, of: field)
             return stored == .null ? nil : fits
         }
         return true
     }
 
-    /// Writes a packed field as ``write(_:as:to:)`` does; values of a form that rows have too are copied.
+    /// Writes a packed field as ``write(_:as:zone:to:)`` does; values of a form that rows have too are
+    /// copied.
     package static func write(
-        _ entry: NamedFieldEntry, as column: ServiceColumn, to writer: inout _FieldWriter
+        _ entry: NamedFieldEntry, as column: ServiceColumn, zone: UInt8 = 0,
+        to writer: inout _FieldWriter
     ) throws(FieldError) -> Bool? {
         let isCopied =
             switch (entry.tag, column.type) {
@@ -104,7 +107,9 @@ package enum ServiceMapping {
                 column.allowedValues == nil
             default: false
             }
-        guard isCopied else { return try write(entry.decoded, as: column, to: &writer) }
+        guard isCopied else {
+            return try write(entry.decoded, as: column, zone: zone, to: &writer)
+        }
         try unsafe writer.write(raw: entry.value, of: column.field)
         return true
     }
@@ -145,35 +150,51 @@ package enum ServiceMapping {
     }
 
     /// A plain value in a declared type, or nil if it does not fit.
-    private static func typedValue(_ value: RecordValue, _ type: AttributeType) -> RecordValue? {
+    private static func typedValue(
+        _ value: RecordValue, _ type: AttributeType, zone: UInt8
+    ) -> RecordValue? {
         switch value {
         case .unknown(let value):
             // What an earlier version did not know.
             value.known.flatMap { known in
                 files(known, type)
-                    ?? (known.holdsFiles ? nil : typedValue(plainValue(known, zone: 0), type))
+                    ?? (known.holdsFiles
+                        ? nil : typedValue(plainValue(known, zone: zone), type, zone: zone))
             }
-        case .list(let elements): type.element.flatMap { typedList(elements, $0) }
+        case .list(let elements): type.element.flatMap { typedList(elements, $0, zone: zone) }
         default: type.traits?.value(service: value)
         }
     }
 
-    private static func typedList(_ elements: [RecordValue], _ type: AttributeType) -> RecordValue?
-    {
-        let typed = elements.compactMap { typedValue($0, type) }
+    private static func typedList(
+        _ elements: [RecordValue], _ type: AttributeType, zone: UInt8
+    ) -> RecordValue? {
+        let typed = elements.compactMap { typedValue($0, type, zone: zone) }
         return typed.count == elements.count ? .list(typed) : nil
     }
 
-    /// Whether two stored values are the same on the service.
+    /// Whether two stored values are the same on the service. References to records of one name in two zones
+    /// are not.
     package static func areSame(
         _ first: RecordValue, _ second: RecordValue, of attribute: AttributeSchema?
     ) -> Bool {
         if first == second { return true }
         if let isSame = haveSameFiles(first, second) { return isSame }
+        if referApart(first, second) { return false }
         let (one, other) = (serviceValue(first, of: attribute), serviceValue(second, of: attribute))
         guard one != other else { return true }
         // What was stored before the type was declared has more digits than the type.
         return storedValue(one, of: attribute).value == storedValue(other, of: attribute).value
+    }
+
+    /// Whether two values refer to records that are not the same.
+    private static func referApart(_ first: RecordValue, _ second: RecordValue) -> Bool {
+        switch (first, second) {
+        case (.reference(let one), .reference(let other)): one != other
+        case (.list(let ones), .list(let others)):
+            ones.count == others.count && zip(ones, others).contains { referApart($0, $1) }
+        default: false
+        }
     }
 
     /// Whether two values hold the same files; nil if one of them holds none.

@@ -140,7 +140,7 @@ struct SchemaWork {
         // A value of an unknown type is one that can't be read.
         if isUnreadable {
             fields = try unsafe body.withFields { try Fields($1) }
-            learned = self.learned(fields, table)
+            learned = self.learned(fields, table, zone: body.key.zone)
             var current = fields
             current.overlay(learned)
             isUnreadable = !table.canRead(current)
@@ -170,7 +170,7 @@ struct SchemaWork {
 
     /// The values of declared attributes that are stored as ones of an unknown type, if it is known
     /// by now.
-    private func learned(_ fields: Fields, _ table: EntityTable) -> Fields {
+    private func learned(_ fields: Fields, _ table: EntityTable, zone: UInt8) -> Fields {
         var learned = Fields()
         for (field, value) in fields {
             let position = Int(field.rawValue) - 1
@@ -179,7 +179,7 @@ struct SchemaWork {
             let attribute = table.stored[position]
             guard attribute.isDeclared else { continue }
             let (typed, fits) = ServiceMapping.storedValue(
-                .unknown(unknown), of: attribute.schema)
+                .unknown(unknown), of: attribute.schema, zone: zone)
             if fits, typed != value { learned[field] = typed }
         }
         return learned

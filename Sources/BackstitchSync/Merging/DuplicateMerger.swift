@@ -10,7 +10,7 @@ package struct MergedDuplicate {
     package let sequence: UInt64
 }
 
-/// Records with the same value of a unique attribute become one when they meet by sync.
+/// Records of a zone with the same value of a unique attribute become one when they meet by sync.
 ///
 /// Which one stays, and what it has, follows from the records alone, so that every device that sees
 /// them decides the same: the one with the smaller name stays and keeps its values; attributes that
@@ -22,18 +22,20 @@ package struct MergedDuplicate {
 package struct DuplicateMerger {
     private let log: LogWriter
     private let policy: ConflictSettings
+    /// The slot of the zone of the records that arrived.
+    private let zone: UInt8
     private var reader: TableReader { log.reader }
     private var catalog: CatalogSnapshot { log.catalog }
 
     package init(_ merger: RecordMerger) {
-        (log, policy) = (merger.log, merger.policy)
+        (log, policy, zone) = (merger.log, merger.policy, merger.zone)
     }
 
     /// Notes a record that was just taken over, if it shares a unique value or refers to a record
     /// that ended as a duplicate.
     func note(_ record: ServiceRecord) throws {
         guard let table = catalog.table(named: record.recordType) else { return }
-        let key = RecordKey(RecordName(record.recordName))
+        let key = RecordKey(RecordName(record.recordName), zone: zone)
         let other = try duplicate(of: key, in: table)
         guard try other != nil || !turnedReferences(of: key, in: table).isEmpty else { return }
         try log.note(.duplicate, key, Array((other?.name.description ?? "").utf8))
@@ -196,7 +198,7 @@ package struct DuplicateMerger {
             if !row.isDeleted { return key == ending ? nil : key }
             // Names get smaller on the way, so that it has an end.
             guard let next = try stayed(for: row), next < key.name else { return nil }
-            key = RecordKey(next)
+            key = RecordKey(next, zone: key.zone)
         }
         return nil
     }

@@ -6,19 +6,16 @@ import BackstitchLog
 /// record is stored whole or the record ends.
 struct IncompleteRecords {
     let log: LogWriter
-    /// The slot of the zone that the records are of.
-    let zone: UInt8
 
     /// Notes what a version of a record that was merged lacks here, or that it lacks nothing.
-    func note(_ record: ServiceRecord) throws {
-        let key = RecordKey(RecordName(record.recordName), zone: zone)
+    func note(_ record: ServiceRecord, of key: RecordKey) throws {
         let table = log.catalog.table(named: record.recordType)
         let leftOut = table.map { table in
             // As long as there is room every field has a number.
             table.attributes.count < Catalog.undeclaredMax
                 ? 0 : record.fields.count { $1 != .null && table.attribute(named: $0) == nil }
         }
-        if leftOut == 0, try !log.mayHaveNotes(.incomplete, in: zone) { return }
+        if leftOut == 0, try !log.mayHaveNotes(.incomplete, in: key.zone) { return }
         if let table {
             // Another version than the one that is known says nothing of that one.
             guard let row = try log.reader.row(table.number, key), row.changeTag == record.changeTag

@@ -8,7 +8,7 @@ extension RecordMerger {
     /// Fields that the record lacks on the service stay as they are here, and so do the unsynced
     /// operations.
     package func complete(_ record: ServiceRecord) throws {
-        let key = RecordKey(RecordName(record.recordName))
+        let key = self.key(record.recordName)
         guard let table = catalog.table(named: record.recordType),
             let row = try log.row(table.number, key), row.hasChangeTag,
             row.changeTag == record.changeTag
@@ -36,7 +36,7 @@ extension RecordMerger {
     private func completed(
         _ record: ServiceRecord, _ row: RowView, _ table: EntityTable
     ) throws -> (base: (before: Fields?, after: Fields?), now: Fields?) {
-        let (fields, known) = try ServiceFields(log: log).fields(of: record, table)
+        let (fields, known) = try serviceFields.fields(of: record, table)
         let steps = try reader.history(of: row).unsynced
         let base = steps.reversed().reduce(try row.currentFields) { $1.change.undone(from: $0) }
         var whole = base

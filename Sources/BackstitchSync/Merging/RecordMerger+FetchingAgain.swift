@@ -9,7 +9,7 @@ extension RecordMerger {
     /// - Parameter takesOlder: Whether such a version is taken all the same.
     /// - Returns: whether it came back.
     package func fetchAgain(_ record: ServiceRecord, takesOlder: Bool = false) throws -> Bool {
-        let key = RecordKey(RecordName(record.recordName))
+        let key = self.key(record.recordName)
         for table in catalog.tables where !takesOlder {
             if let row = try log.row(table.number, key), row.flags.contains(.isEvicted),
                 record.modifiedMilliseconds < row.modifiedMilliseconds

@@ -7,18 +7,26 @@ package struct RecordMerger {
     let policy: ConflictSettings
     /// Whether records that the service lost count as edited here.
     let prefersLocal: Bool
+    /// The slot of the zone that the records are in.
+    let zone: UInt8
 
-    package init(_ log: LogWriter, policy: ConflictSettings, prefersLocal: Bool = false) {
+    package init(
+        _ log: LogWriter, policy: ConflictSettings, prefersLocal: Bool = false, zone: UInt8 = 0
+    ) {
         self.log = log
         self.policy = policy
         self.prefersLocal = prefersLocal
+        self.zone = zone
     }
+
+    /// The key that a record of the zone has here.
+    func key(_ recordName: String) -> RecordKey { RecordKey(RecordName(recordName), zone: zone) }
 
     var reader: TableReader { log.reader }
     var catalog: CatalogSnapshot { log.catalog }
-    private var serviceFields: ServiceFields { ServiceFields(log: log) }
+    var serviceFields: ServiceFields { ServiceFields(log: log, zone: zone) }
     private var contents: ContentHashLookup { ContentHashLookup(reader.meta) }
-    private var incomplete: IncompleteRecords { IncompleteRecords(log: log, zone: zone) }
+    private var incomplete: IncompleteRecords { IncompleteRecords(log: log) }
 
     /// Merges a record that the service has.
     ///
@@ -36,10 +44,10 @@ package struct RecordMerger {
             case .unchanged, .parked, .undecided, .rejected: break
             case .applied, .conflict: try DuplicateMerger(self).note(record)
             }
-            try incomplete.note(record)
+            try incomplete.note(record, of: key(record.recordName))
             return result
         } catch let error as CatalogFull {
-            try incomplete.note(record)
+            try incomplete.note(record, of: key(record.recordName))
             return .rejected(error.description)
         }
     }
@@ -47,7 +55,7 @@ package struct RecordMerger {
     private func mergeAccepted(
         _ record: ServiceRecord, isAuthoritative: Bool
     ) throws -> MergeResult {
-        let key = RecordKey(RecordName(record.recordName))
+        let key = self.key(record.recordName)
         let table = try log.catalogChanges.table(named: record.recordType)
         let version = ServerVersion(
             changeTag: record.changeTag, modifiedMilliseconds: record.modifiedMilliseconds)
@@ -225,7 +233,7 @@ package struct RecordMerger {
     ) throws -> UInt64 {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
-            try insertCopy(copy, RecordKey(name), table)
+            try insertCopy(copy, RecordKey(name, zone: key.zone), table)
         }
         switch plan.remote {
         case .nothing:

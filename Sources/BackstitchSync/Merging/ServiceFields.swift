@@ -5,6 +5,8 @@ import BackstitchStore
 /// Brings records of the service into the form of the log: fields by their numbers.
 struct ServiceFields {
     let log: LogWriter
+    /// The slot of the records' zone, to which their references point.
+    let zone: UInt8
 
     /// Why a record can't be stored at all; nil if it can.
     func rejection(of record: ServiceRecord) -> String? {
@@ -83,7 +85,7 @@ struct ServiceFields {
                     continue
                 }
                 let fits = try ServiceMapping.write(
-                    entry, as: column, to: &log.fields.writer)
+                    entry, as: column, zone: zone, to: &log.fields.writer)
                 if !(fits ?? !column.isMandatory) { isUnreadable = true }
             }
             return (isUnreadable, found == record.fields.count)
@@ -102,7 +104,7 @@ struct ServiceFields {
             else { continue }
             let known = table.stored[Int(attribute.field.rawValue) - 1]
             let stored = ServiceMapping.storedValue(
-                value, of: known.isDeclared ? known.schema : nil
+                value, of: known.isDeclared ? known.schema : nil, zone: zone
             ).value
             fields[attribute.field] = stored
         }

@@ -35,7 +35,7 @@ extension RecordMerger {
             try log.forgetNote(.unheard, key)
             return nil
         }
-        let (fields, known) = try ServiceFields(log: log).fields(of: record, table)
+        let (fields, known) = try serviceFields.fields(of: record, table)
         let place = ConflictKey(
             entity: table.number, record: key, changeTag: version.changeTag,
             localSequence: step.sequence)

@@ -81,6 +81,43 @@ enum UniqueStrict {
         #expect(twice?.code == .notUnique)
     }
 
+    /// The id of a record of a zone beside the store's own.
+    private func other(_ name: String) -> RecordKey { RecordKey(RecordName(name), zone: 2) }
+
+    @Test func `a value may be there once in each zone`() async throws {
+        let store = try open()
+        let long = String(repeating: "x", count: 400)
+        for email in ["1", long] {
+            let name = "a\(email.count)"
+            try save(store, .init(name), email)
+            try save(store, .init(key: other(name)), email)
+            #expect(failure { try save(store, "b", email) }?.code == .notUnique)
+            let again = failure { try save(store, .init(key: other("b")), email) }
+            #expect(again?.code == .notUnique)
+        }
+        #expect(try store.read { try $0.uniqueViolations() }.isEmpty)
+        try await store.expectConsistent()
+    }
+
+    @Test func `records of one zone that share a value are listed together`() throws {
+        let plain = try folder.open(StoreSchema(UniquePlain.Person.self))
+        let keys = [RecordKey("a"), RecordKey("b"), other("a"), other("b")]
+        let single = [RecordKey("c"), other("c")]
+        try plain.write { transaction in
+            for key in keys {
+                try transaction.save(UniquePlain.Person(id: .init(key: key), email: "1"))
+            }
+            for key in single {
+                try transaction.save(UniquePlain.Person(id: .init(key: key), email: "2"))
+            }
+        }
+        plain.close()
+        let store = try open()
+        let violations = try store.read { try $0.uniqueViolations() }
+        let groups = violations["Person.email"]?.map { $0.map(\.key) }
+        #expect(groups == [Array(keys[..<2]), Array(keys[2...])])
+    }
+
     @Test func `a failed write takes no other with it`() async throws {
         let store = try open()
         try save(store, "a", "1")
