@@ -72,6 +72,10 @@ final class CloudKitConnection: Sendable {
         set { state.withLock { $0.courier = newValue } }
     }
 
+    /// The most arrays and objects inside one another in a reply. A value stands deeper in the reply of a feed
+    /// than in the request that saved it, so that a reply may be deeper than any request.
+    private static let depthMax = JSONParser.depthMax + 8
+
     /// Calls an endpoint and reads the reply.
     ///
     /// - Parameters:
@@ -84,7 +88,7 @@ final class CloudKitConnection: Sendable {
     ) async throws(ServiceError) -> Reply {
         let reply = try await reply(endpoint, database, request, requestID, token)
         do throws(WireFormatError) {
-            return try Reply(body: reply.body)
+            return try Reply(body: reply.body, depthMax: Self.depthMax)
         } catch {
             // A reply that was cut off: what the service did is not known.
             throw ServiceError(.network, "the reply can't be read: \(error.message)")

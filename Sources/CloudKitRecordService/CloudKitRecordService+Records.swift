@@ -117,6 +117,21 @@ extension CloudKitRecordService {
 extension ServiceError {
     /// Of a reply with more or fewer answers than the request has items.
     static let wrongCount = ServiceError(.serviceUnavailable, "the reply does not answer each item")
+
+    /// Of a reply that names another record in the place of one that was sent.
+    static let wrongItem = ServiceError(
+        .serviceUnavailable, "the reply names other records than the request, or in another order")
+}
+
+extension WireItem<PulledRecord> {
+    /// The record that an answer is about; nil if it names none.
+    var recordName: String? {
+        switch self {
+        case .value(let record): record.recordName
+        case .failure(.record(let name), _): name
+        case .failure: nil
+        }
+    }
 }
 
 extension WireItem {

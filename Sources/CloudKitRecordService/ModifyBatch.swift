@@ -59,6 +59,9 @@ struct ModifyBatch {
             throw ServiceError.wrongCount
         }
         for (index, item) in reply.records.enumerated() {
+            if let name = item.recordName, name != operations[index].recordName {
+                throw ServiceError.wrongItem
+            }
             answers[places[index]] = try Self.result(item, operations[index])
         }
     }

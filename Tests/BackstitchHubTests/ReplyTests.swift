@@ -276,6 +276,30 @@ struct ReplyTests {
         }
     }
 
+    private static let misnamed = [
+        #"[{"recordName":"b","recordChangeTag":"1","modified":{"timestamp":1}},"#
+            + #"{"recordName":"a","recordChangeTag":"2","modified":{"timestamp":1}}]"#,
+        #"[{"recordName":"a","recordChangeTag":"1","modified":{"timestamp":1}},"#
+            + #"{"recordName":"a","recordChangeTag":"2","modified":{"timestamp":1}}]"#,
+        #"[{"recordName":"a","recordChangeTag":"1","modified":{"timestamp":1}},"#
+            + #"{"recordName":"c","serverErrorCode":"CONFLICT","reason":""}]"#,
+    ]
+
+    @Test(
+        "answers to a push that name other records, or in another order, are no answers",
+        arguments: misnamed)
+    func misnames(records: String) async throws {
+        let service = try Self.service(
+            ScriptedClient([Self.reply(200, #"{"records":\#(records)}"#)]))
+        let modifications = ["a", "b"].map {
+            RecordModification.create(recordName: $0, recordType: "T", fields: [:])
+        }
+        let error = await #expect(throws: ServiceError.self) {
+            try await service.modifyRecords(modifications, in: ZoneID("z"), atomic: false)
+        }
+        #expect(error?.code == .serviceUnavailable)
+    }
+
     @Test("values that the protocol can't spell are refused before anything is sent")
     func unspeakable() async throws {
         let client = ScriptedClient([])

@@ -127,6 +127,35 @@ private struct OlderClient: ForwardingService {
         await server.stop()
     }
 
+    @Test func `a value that is nested as deep as a request may be reaches other devices`()
+        async throws
+    {
+        let fixture = try await HubFixture()
+        let service = try CloudKitRecordService(
+            fixture.configuration(), client: DirectClient(fixture.hub))
+        try await service.createZone(Self.zone)
+        // The body, its operations, one of them, its record, the fields and the field are around it.
+        let depth = JSONParser.depthMax - 6
+        for (name, depth) in [("deepest", depth), ("deeper", depth + 1)] {
+            let json = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            let fields: NamedFields = [
+                "title": .string("one"),
+                "span": .unknown(UnknownValue(typeName: "SPAN", json: json)),
+            ]
+            let results = try? await service.modifyRecords(
+                [.create(recordName: name, recordType: "Film", fields: fields)], in: Self.zone,
+                atomic: true)
+            guard case .saved? = results?.first else {
+                #expect(name == "deeper")
+                continue
+            }
+            #expect(name == "deepest")
+        }
+        let store = try Store.inMemory(schema: StoreSchema(OldFilm.self))
+        try await engine(store, service).sync()
+        #expect(try store.read { try $0.fetch(OldFilm.self) }.map(\.title) == ["one"])
+    }
+
     @Test func `a conflict keeps the service's value of an unknown type`() async throws {
         let fixture = try await HubFixture()
         let service = try CloudKitRecordService(

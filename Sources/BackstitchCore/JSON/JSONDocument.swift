@@ -18,11 +18,13 @@ package final class JSONDocument: Sendable {
     /// Checks a text, strictly: UTF-8 only, no name twice, bounded depth.
     ///
     /// - Complexity: O(*n*) in the bytes.
-    package init(_ bytes: [UInt8]) throws(JSONError) {
+    package init(
+        _ bytes: [UInt8], depthMax: Int = JSONParser.depthMax
+    ) throws(JSONError) {
         self.bytes = bytes
         let result = unsafe bytes.withUnsafeBytes { bytes in
             Result { () throws(JSONError) in
-                var parser = unsafe JSONParser(bytes)
+                var parser = unsafe JSONParser(bytes, depthMax: depthMax)
                 try parser.parse()
                 return parser.tokens
             }

@@ -1,9 +1,10 @@
 /// Checks a JSON text, strictly, and finds its values: UTF-8 only, no name twice, bounded depth.
 @safe
 package struct JSONParser: ~Copyable {
-    /// The most arrays and objects inside one another.
+    /// The most arrays and objects inside one another, unless others are asked for.
     package static let depthMax = 32
 
+    private let depthMax: Int
     private let bytes: UnsafeRawBufferPointer
     private(set) var tokens: [JSONToken] = []
     private var offset = 0
@@ -11,8 +12,9 @@ package struct JSONParser: ~Copyable {
     /// The names of the objects that are open, of the inner ones last.
     private var names: [JSONName] = []
 
-    init(_ bytes: UnsafeRawBufferPointer) {
+    init(_ bytes: UnsafeRawBufferPointer, depthMax: Int) {
         unsafe self.bytes = bytes
+        self.depthMax = depthMax
         tokens.reserveCapacity(bytes.count / 10 + 8)
     }
 
@@ -80,9 +82,9 @@ package struct JSONParser: ~Copyable {
     }
 
     private mutating func open() throws(JSONError) {
-        guard depth < Self.depthMax else {
+        guard depth < depthMax else {
             throw error(
-                "more than \(Self.depthMax) arrays and objects are inside one another")
+                "more than \(depthMax) arrays and objects are inside one another")
         }
         depth += 1
         offset += 1

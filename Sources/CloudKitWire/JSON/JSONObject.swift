@@ -16,10 +16,12 @@ package struct JSONObject: Sendable {
     }
 
     /// The object that bytes spell.
-    package init(body: [UInt8]) throws(WireFormatError) {
+    package init(
+        body: [UInt8], depthMax: Int = JSONParser.depthMax
+    ) throws(WireFormatError) {
         let document: JSONDocument
         do throws(JSONError) {
-            document = try JSONDocument(body)
+            document = try JSONDocument(body, depthMax: depthMax)
         } catch {
             throw WireFormatError("The body is no JSON: \(error.message), at byte \(error.offset).")
         }

@@ -20,12 +20,16 @@ extension WireReply {
     ///
     /// An empty body counts as an object without members: clients leave it out where all keys may be
     /// absent.
-    package init(body: [UInt8]) throws(WireFormatError) {
+    ///
+    /// - Parameter depthMax: The most arrays and objects inside one another.
+    package init(
+        body: [UInt8], depthMax: Int = JSONParser.depthMax
+    ) throws(WireFormatError) {
         guard !body.isEmpty else {
             self = try Self(json: .empty)
             return
         }
-        self = try Self(json: JSONObject(body: body))
+        self = try Self(json: JSONObject(body: body, depthMax: depthMax))
     }
 }
 
