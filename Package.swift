@@ -259,9 +259,9 @@ let package = Package(
         .testTarget(
             name: "BackstitchSyncTests",
             dependencies: [
-                "Backstitch", "BackstitchCore", "BackstitchRepair", "BackstitchSimulation",
-                "BackstitchStore", "BackstitchSync", "BackstitchTesting", "LMDB", "TestBudget",
-                "Threading",
+                "Backstitch", "BackstitchCore", "BackstitchLog", "BackstitchRepair",
+                "BackstitchSimulation", "BackstitchStore", "BackstitchSync", "BackstitchTesting",
+                "LMDB", "TestBudget", "Threading",
             ]),
         .testTarget(
             name: "BackstitchStoreTests",

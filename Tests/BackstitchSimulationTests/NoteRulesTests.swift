@@ -149,7 +149,7 @@ import Testing
             "incomplete": .incomplete, "undelivered": .undelivered,
         ]
         let note = try #require(kinds[kind])
-        try await store.withLogWriter { try $0.note(note, RecordName("b"), [1]) }
+        try await store.withLogWriter { try $0.note(note, RecordKey("b"), [1]) }
         #expect(try problems(store) == ["the note \(kind).b can't be read"])
     }
 }

@@ -92,7 +92,7 @@ import Testing
 
     @Test func `what waits is listed zone by zone`() async throws {
         let store = try await storeOfTwoZones()
-        try store.read { transaction in
+        try store.read { transaction throws in
             let folder = OutboxFolder(transaction.reader)
             #expect(try folder.pendingRecords(limit: 9).map(\.lastSequence) == [1, 3, 2])
             #expect(try folder.pendingRecords(limit: 2).map(\.lastSequence) == [1, 3])

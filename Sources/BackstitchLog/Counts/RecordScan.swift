@@ -46,41 +46,6 @@ package struct RecordScan: StoredRecords {
         return found
     }
 
-    // MARK: Zones
-
-    /// Visits the rows of an entity's records of a zone, tombstones included, in key order, and compares their
-    /// checksums.
-    package func visitRows(
-        of entity: EntityNumber, in slot: UInt8, from start: RecordKey? = nil,
-        _ visit: (_ key: UnsafeRawBufferPointer, _ row: RowView) throws -> Bool
-    ) throws {
-        try unsafe reader.visitStoredRows(of: entity, from: start ?? .first(in: slot)) { key, row in
-            guard unsafe key.first == slot else { return false }
-            return try unsafe visit(key, row)
-        }
-    }
-
-    /// The slots of the zones that have records here, tombstones included, in ascending order.
-    ///
-    /// - Complexity: O(log *n*) for each entity and each slot that it has.
-    package func slots() throws -> [UInt8] {
-        var slots: Set<UInt8> = []
-        for table in reader.catalog.tables {
-            var next: UInt8? = 0
-            while let start = next {
-                next = nil
-                try unsafe reader.visitStoredRows(of: table.number, from: .first(in: start)) {
-                    key, _ in
-                    guard let slot = unsafe key.first else { return false }
-                    slots.insert(slot)
-                    next = slot < .max ? slot + 1 : nil
-                    return false
-                }
-            }
-        }
-        return slots.sorted()
-    }
-
     // MARK: Counts
 
     /// The rows of records and of deleted records. Costs nothing if the store's tally has them.
@@ -130,7 +95,7 @@ package struct RecordScan: StoredRecords {
     package func evictedKeys(in slot: UInt8, limit: Int) throws -> [RecordKey] {
         var keys: [RecordKey] = []
         for table in reader.catalog.tables {
-            try unsafe visitRows(of: table.number, in: slot) { bytes, row in
+            try unsafe ZoneRows(reader).visit(of: table.number, in: slot) { bytes, row in
                 guard keys.count < limit else { return false }
                 if row.flags.contains(.isEvicted), let key = unsafe RecordKey(reading: bytes) {
                     keys.append(key)

@@ -43,7 +43,7 @@ package struct LogHorizon {
         get throws {
             var least = try outboxFloor(in: 0)
             guard least > 0 else { return 0 }
-            for slot in try RecordScan(reader).slots() where slot != 0 {
+            for slot in try ZoneRows(reader).slots() where slot != 0 {
                 least = min(least, try outboxFloor(in: slot))
             }
             return least

@@ -20,6 +20,23 @@ package enum MetaChecksum {
     {
         checksum == bytes(of: value, named: name)
     }
+
+    /// Deletes the values of the meta database whose names begin with a prefix, and their checksums.
+    static func deleteValues(
+        from prefix: String, _ access: Access, _ databases: Databases
+    ) throws {
+        for prefix in [prefix, name(of: prefix)] {
+            try unsafe Array(prefix.utf8).withUnsafeBytes { prefix in
+                try access.withCursor(in: databases.meta) { cursor in
+                    var isThere = try unsafe cursor.seek(atOrAfter: prefix)
+                    while isThere, unsafe cursor.key.begins(with: prefix) {
+                        try cursor.delete()
+                        isThere = try cursor.next()
+                    }
+                }
+            }
+        }
+    }
 }
 
 extension Access {

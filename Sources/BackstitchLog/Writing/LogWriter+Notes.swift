@@ -26,18 +26,7 @@ extension LogWriter {
 
     /// Takes all notes of a kind about records of a zone away.
     package func forgetNotes(_ kind: SyncNotes, in slot: UInt8) throws {
-        let start = kind.prefix(in: slot)
-        for prefix in [start, MetaChecksum.name(of: start)] {
-            try unsafe Array(prefix.utf8).withUnsafeBytes { prefix in
-                try access.withCursor(in: databases.meta) { cursor in
-                    var isThere = try unsafe cursor.seek(atOrAfter: prefix)
-                    while isThere, unsafe cursor.key.begins(with: prefix) {
-                        try cursor.delete()
-                        isThere = try cursor.next()
-                    }
-                }
-            }
-        }
+        try MetaChecksum.deleteValues(from: kind.prefix(in: slot), access, databases)
         haveNotes[ZoneNotes(kind: kind, slot: slot)] = false
     }
 

@@ -19,7 +19,7 @@ package struct OutboxFolder {
 
     /// The folders of all zones that have records here, the store's own first.
     func forAllZones() throws -> [OutboxFolder] {
-        try RecordScan(reader).slots().map { OutboxFolder(reader, selection: selection, zone: $0) }
+        try ZoneRows(reader).slots().map { OutboxFolder(reader, selection: selection, zone: $0) }
     }
 
     /// Folds unsynced operations per record, from the oldest on.

@@ -31,7 +31,7 @@ package struct FullFetch {
         var unseen: [(key: RecordKey, entityName: String)] = []
         for table in reader.catalog.tables
         where unseen.count < limit && wantedTypes?.contains(table.name) != false {
-            try unsafe RecordScan(reader).visitRows(of: table.number, in: slot) { bytes, row in
+            try unsafe ZoneRows(reader).visit(of: table.number, in: slot) { bytes, row in
                 guard row.hasChangeTag, let key = unsafe RecordKey(reading: bytes) else {
                     return true
                 }

@@ -18,7 +18,7 @@ package struct ZoneLoss {
         if !keepsUnsynced { try log.forgetNotes(.sent, in: slot) }
         for table in catalog.tables {
             var keys: [RecordKey] = []
-            try unsafe RecordScan(reader).visitRows(of: table.number, in: slot) { bytes, row in
+            try unsafe ZoneRows(reader).visit(of: table.number, in: slot) { bytes, row in
                 guard row.isKnownToService, !keepsUnsynced || !row.isDirty,
                     let key = unsafe RecordKey(reading: bytes)
                 else { return true }
@@ -45,7 +45,7 @@ package struct ZoneLoss {
             if let last, table.number < last.entity { continue }
             let start = last?.entity == table.number ? last?.key : nil
             var keys: [RecordKey] = []
-            try unsafe RecordScan(reader).visitRows(
+            try unsafe ZoneRows(reader).visit(
                 of: table.number, in: slot, from: start
             ) { bytes, row in
                 guard let key = unsafe RecordKey(reading: bytes), key != start else { return true }
@@ -77,7 +77,7 @@ package struct ZoneLoss {
         if !keepsUnsynced { try log.forgetNotes(.unheard, in: slot) }
         var places: [StoredRecordID] = []
         for table in catalog.tables {
-            try unsafe RecordScan(reader).visitRows(of: table.number, in: slot) { bytes, row in
+            try unsafe ZoneRows(reader).visit(of: table.number, in: slot) { bytes, row in
                 guard !keepsUnsynced || !row.isDirty, let key = unsafe RecordKey(reading: bytes)
                 else {
                     return true
