@@ -37,7 +37,7 @@ struct AssetDownload {
         if try store.assets.isHere(asset) { return }
         let folder = store.assets.folder
         let (partial, descriptor) = try folder.beginPartial(key)
-        defer { close(descriptor) }
+        defer { FileLease.close(locked: descriptor) }
         var attempt = 1
         while true {
             let file = try await address()

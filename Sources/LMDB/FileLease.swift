@@ -9,10 +9,15 @@ package final class FileLease: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit {
-        // Closing is not enough: a child between its fork and its exec has the descriptor too.
+    deinit { Self.close(locked: descriptor) }
+
+    /// Closes a file that may be locked (`flock`), and gives its lock back.
+    ///
+    /// Closing alone is not enough: the lock belongs to the opened file, and a child process has that
+    /// too between its fork and its exec.
+    package static func close(locked descriptor: Int32) {
         flock(descriptor, LOCK_UN)
-        close(descriptor)
+        Glibc.close(descriptor)
     }
 
     /// Takes the lease if nobody has it. It is given back when the result is released.
@@ -26,7 +31,7 @@ package final class FileLease: Sendable {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let reason = errno
             if reason == EINTR { continue }
-            close(descriptor)
+            Glibc.close(descriptor)
             if reason == EWOULDBLOCK { return nil }
             throw LMDBError(errno: reason, "lock", path: path)
         }

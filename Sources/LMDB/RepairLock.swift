@@ -23,7 +23,7 @@ struct RepairLock: ~Copyable {
         // Who had it may have removed the file since it was opened here; another has a new one then.
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else {
-            close(descriptor)
+            FileLease.close(locked: descriptor)
             throw .isBeingRepaired(folder.path)
         }
         self.path = path
@@ -35,7 +35,7 @@ struct RepairLock: ~Copyable {
 
     deinit {
         unlink(path)
-        close(descriptor)
+        FileLease.close(locked: descriptor)
     }
 }
 
@@ -46,12 +46,8 @@ extension Folder {
     func refuseDuringRepair() throws(LMDBError) {
         let descriptor = open(repairLockPath, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else {
-            // A child between its fork and its exec would keep the lock beyond the closing.
-            flock(descriptor, LOCK_UN)
-            return
-        }
+        defer { FileLease.close(locked: descriptor) }
+        guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK else { return }
         throw .isBeingRepaired(path)
     }
 }

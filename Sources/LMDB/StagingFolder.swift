@@ -25,7 +25,7 @@ struct StagingFolder: ~Copyable {
             }
             // Another process took it for a left over one before it was locked.
             let reason = errno
-            if descriptor >= 0 { close(descriptor) }
+            if descriptor >= 0 { FileLease.close(locked: descriptor) }
             guard try FileKey(path: folder.path) == nil else {
                 throw LMDBError(errno: reason, "lock", path: folder.path)
             }
@@ -35,7 +35,7 @@ struct StagingFolder: ~Copyable {
     deinit {
         // After a rename the files are at their target, and there is nothing to remove.
         folder.remove()
-        close(descriptor)
+        FileLease.close(locked: descriptor)
     }
 
     /// Puts the data file and the folder on disk.
@@ -66,7 +66,7 @@ struct StagingFolder: ~Copyable {
             let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard descriptor >= 0 else { continue }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { Folder(path: path).remove() }
-            close(descriptor)
+            FileLease.close(locked: descriptor)
         }
     }
 }

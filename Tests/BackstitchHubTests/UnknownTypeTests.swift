@@ -131,8 +131,8 @@ private struct OlderClient: ForwardingService {
         async throws
     {
         let fixture = try await HubFixture()
-        let service = try CloudKitRecordService(
-            fixture.configuration(), client: DirectClient(fixture.hub))
+        let server = try HubServer(fixture.hub)
+        let service = try CloudKitRecordService(fixture.configuration(at: server.url))
         try await service.createZone(Self.zone)
         // The body, its operations, one of them, its record, the fields and the field are around it.
         let depth = JSONParser.depthMax - 6
@@ -154,6 +154,7 @@ private struct OlderClient: ForwardingService {
         let store = try Store.inMemory(schema: StoreSchema(OldFilm.self))
         try await engine(store, service).sync()
         #expect(try store.read { try $0.fetch(OldFilm.self) }.map(\.title) == ["one"])
+        await server.stop()
     }
 
     @Test func `a conflict keeps the service's value of an unknown type`() async throws {

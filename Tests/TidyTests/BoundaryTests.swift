@@ -36,6 +36,17 @@ import Testing
         #expect(found == [])
     }
 
+    /// A child process has the opened file too until it runs its own program, and with it the lock.
+    @Test func `who locks a file gives the lock back before the file is closed`() {
+        let journal = "Sources/LMDB/JournalFile.swift"
+        let locking = Self.sources.filter { !$0.lines(with: ["LOCK_EX", "LOCK_SH"]).isEmpty }
+        #expect(locking.count > 6)
+        let found = locking.filter { $0.path != journal && !$0.text.contains("close(locked:") }
+        #expect(found.map(\.path) == [])
+        let own = Self.sources.filter { !$0.lines(with: ["LOCK_UN"]).isEmpty }.map(\.path)
+        #expect(own.sorted() == ["Sources/LMDB/FileLease.swift", journal])
+    }
+
     @Test func `what is behind a lock is no closure by itself`() {
         let files = Self.sources + Repository.swiftFiles(in: "Tests")
         let found = files.flatMap { file -> [String] in

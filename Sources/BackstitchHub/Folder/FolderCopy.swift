@@ -173,16 +173,14 @@ private struct CopyStagingFolder: ~Copyable {
                 try FileManager.default.removeItem(atPath: path + "/" + name)
             }
         } catch {
-            close(descriptor)
+            FileLease.close(locked: descriptor)
             throw error
         }
         (self.path, self.descriptor) = (path, descriptor)
     }
 
     deinit {
-        // A child that was just forked has the descriptor too until it runs its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+        FileLease.close(locked: descriptor)
     }
 
     func remove() { try? FileManager.default.removeItem(atPath: path) }

@@ -228,7 +228,7 @@ package final class FolderFiles: HubFiles {
 
     package func take(_ path: String, byteCount: Int, to place: String) throws -> Bool {
         guard let descriptor = try openAlone(path, makes: false) else { return false }
-        defer { Glibc.close(descriptor) }
+        defer { FileLease.close(locked: descriptor) }
         guard uploadedBytes(at: path) == byteCount else { return false }
         // A request that waits for the lock then sees that the path has another file or none, and begins
         // anew.
@@ -249,7 +249,7 @@ package final class FolderFiles: HubFiles {
         guard let descriptor = try openAlone(path, makes: false) else {
             throw Self.failure("An upload can't be read")
         }
-        defer { Glibc.close(descriptor) }
+        defer { FileLease.close(locked: descriptor) }
         if let upload = digests?.take(path, descriptor) { return upload.value }
         let digest = RunningDigest()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
@@ -282,7 +282,7 @@ package final class FolderFiles: HubFiles {
             }
             // The request that had the lock before may have moved or removed the file.
             if stat(path, &named) == 0, own.st_ino == named.st_ino { return descriptor }
-            Glibc.close(descriptor)
+            FileLease.close(locked: descriptor)
         }
     }
 
@@ -319,7 +319,7 @@ package final class FolderFiles: HubFiles {
             guard let upload = try openAlone(path, makes: false) else {
                 throw Self.failure("An upload can't be kept")
             }
-            defer { Glibc.close(upload) }
+            defer { FileLease.close(locked: upload) }
             guard fsync(upload) == 0 else { throw Self.failure("An upload can't be kept") }
             try makeFolder(of: file.partition)
             // A file that is there stays, so that reads of it continue.
@@ -368,6 +368,6 @@ private struct OpenUpload {
 
     mutating func letGo() {
         count -= 1
-        if count == 0 { close(descriptor) }
+        if count == 0 { FileLease.close(locked: descriptor) }
     }
 }

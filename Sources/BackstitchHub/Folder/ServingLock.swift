@@ -39,8 +39,6 @@ final class ServingLock: Sendable {
     }
 
     deinit {
-        // A child that was just forked has the descriptor too until it runs its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+        FileLease.close(locked: descriptor)
     }
 }

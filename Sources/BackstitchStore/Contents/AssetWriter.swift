@@ -62,7 +62,7 @@ public final class AssetWriter {
 
     /// Gives the lock on the file back: it has its name, or is gone.
     func release() {
-        if let file { close(file.descriptor) }
+        if let file { FileLease.close(locked: file.descriptor) }
         file = nil
     }
 

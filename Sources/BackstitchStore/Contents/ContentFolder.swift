@@ -78,7 +78,7 @@ package struct ContentFolder: Sendable {
             if flock(descriptor, LOCK_EX) == 0, Self.isNamed(path, descriptor) {
                 return (path, descriptor)
             }
-            close(descriptor)
+            FileLease.close(locked: descriptor)
         }
     }
 
@@ -113,7 +113,7 @@ package struct ContentFolder: Sendable {
                 // this one away. A write to the file would change the content.
                 unsafe unlink(path)
             }
-            close(descriptor)
+            FileLease.close(locked: descriptor)
         }
     }
 
@@ -245,7 +245,7 @@ package struct ContentFolder: Sendable {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unsafe unlink(path) }
-        close(descriptor)
+        FileLease.close(locked: descriptor)
     }
 
     // MARK: Reading
