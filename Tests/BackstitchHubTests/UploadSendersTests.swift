@@ -22,6 +22,8 @@ struct UploadSendersTests {
         case hashing
         case keeping
         case kept
+        /// Both parts of the second one came before the first one sent any, and are added after its end.
+        case overtaken
         case finished
         case saved
 
@@ -32,6 +34,7 @@ struct UploadSendersTests {
             case .hashing: .hashing
             case .keeping: .keeping
             case .kept: .kept
+            case .overtaken: .appending
             default: nil
             }
         }
@@ -134,7 +137,7 @@ struct UploadSendersTests {
             files.pause(at: moment.step)
             let start = await first.begin()
             async let end = first.end()
-            try await eventually { files.isPaused }
+            try await eventually { files.pausedCount == 1 }
             let otherStart = await second.begin()
             guard first.content.count == second.content.count else {
                 let refused = await second.end()
@@ -146,6 +149,17 @@ struct UploadSendersTests {
             async let otherEnd = second.end()
             files.goOn()
             return ([start, await end], [otherStart, await otherEnd])
+        case .overtaken:
+            files.pause(at: .appending, times: 2)
+            async let start = second.begin()
+            try await eventually { files.pausedCount == 1 }
+            async let end = second.end()
+            try await eventually { files.pausedCount == 2 }
+            let own = await [first.begin(), first.end()]
+            files.goOn(1)
+            let startReply = await start
+            files.goOn()
+            return (own, [startReply, await end])
         case .finished, .saved:
             let own = await [first.begin(), first.end()]
             if moment == .saved {
@@ -210,6 +224,7 @@ struct UploadSendersTests {
 /// Files of a folder that hold up the end of one upload.
 final class PausingFiles: HubFiles {
     enum Step {
+        case appending
         case taking
         case hashing
         case keeping
@@ -217,24 +232,41 @@ final class PausingFiles: HubFiles {
     }
 
     private let files: any HubFiles
-    private let state = Locked<(step: Step?, isPaused: Bool)>((nil, false))
+    private let state = Locked(State())
+
+    private struct State {
+        var step: Step?
+        /// How many are still to be held up.
+        var times = 0
+        var pausedCount = 0
+        /// How many of them may continue, in the order in which they came.
+        var goingOn = 0
+    }
 
     init(_ files: FolderFiles) { self.files = files }
 
-    /// Holds up the next upload that comes to a step.
-    func pause(at step: Step?) { state.withLock { $0.step = step } }
+    /// Holds up the next uploads that come to a step.
+    func pause(at step: Step?, times: Int = 1) {
+        state.withLock { state in
+            state = State()
+            (state.step, state.times) = (step, times)
+        }
+    }
 
-    var isPaused: Bool { state.withLock { $0.isPaused } }
+    /// How many were held up so far.
+    var pausedCount: Int { state.withLock { $0.pausedCount } }
 
-    func goOn() { state.withLock { $0.isPaused = false } }
+    /// Lets the first ones that are held up continue, or all of them.
+    func goOn(_ count: Int = .max) { state.withLock { $0.goingOn = count } }
 
     private func reach(_ step: Step) {
-        let pauses = state.withLock { state in
-            guard state.step == step else { return false }
-            state = (nil, true)
-            return true
+        let place: Int? = state.withLock { state in
+            guard state.step == step, state.times > 0 else { return nil }
+            state.times -= 1
+            state.pausedCount += 1
+            return state.pausedCount
         }
-        if pauses { blockUntil { !isPaused } }
+        if let place { blockUntil { state.withLock { $0.goingOn } >= place } }
     }
 
     func take(_ path: String, byteCount: Int, to place: String) throws -> Bool {
@@ -268,6 +300,7 @@ final class PausingFiles: HubFiles {
     func partsPath(_ name: [UInt8]) -> String { files.partsPath(name) }
     func uploadedBytes(at path: String) throws -> Int { try files.uploadedBytes(at: path) }
     func append(_ part: [UInt8], to path: String, at offset: Int) throws {
+        reach(.appending)
         try files.append(part, to: path, at: offset)
     }
     func putBack(_ place: String, to path: String) { files.putBack(place, to: path) }

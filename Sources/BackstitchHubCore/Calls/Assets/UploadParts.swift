@@ -51,10 +51,7 @@ extension AssetCalls {
         let end = offset + part.count
         // It follows from the token, so that it need not be kept to be told again.
         let receipt = Digest.sha256("receipt \(target.path[2])").hexadecimal
-        if let size = row.size {
-            guard end == length, length == size else { return gap(at: Int(size)) }
-            return Self.uploaded(row, receipt: receipt)
-        }
+        if let answer = answer(to: row, end: end, of: length, receipt) { return answer }
         if end == length, let answer = try await arrived.answer(to: key, byteCount: length) {
             return answer
         }
@@ -89,12 +86,31 @@ extension AssetCalls {
                 let whole = ArrivedFile(
                     path: taken, file: file, byteCount: length, receipt: receipt,
                     upload: Self.partsKey(of: key))
-                return try await keep(whole, key, row, keepsAddress: true, work)
+                if let answer = try await keep(whole, key, row, keepsAddress: true, work) {
+                    return answer
+                }
             } catch {
                 assets.putBack(taken, to: path)
                 throw error
             }
+            // The file of another sender was kept after the row was read.
+            assets.discard(taken)
+            uploads.release(Self.partsKey(of: key))
+            let (_, now) = try await upload(target, work)
+            guard let answer = answer(to: now, end: end, of: length, receipt) else {
+                throw WireError.nothing
+            }
+            return answer
         }
+    }
+
+    /// The answer to a part of an upload whose file is kept already; nil if it is not.
+    private func answer(
+        to row: UploadRow, end: Int, of length: Int, _ receipt: String
+    ) -> HubResponse? {
+        guard let size = row.size else { return nil }
+        guard end == length, length == size else { return gap(at: Int(size)) }
+        return Self.uploaded(row, receipt: receipt)
     }
 
     private func upload(

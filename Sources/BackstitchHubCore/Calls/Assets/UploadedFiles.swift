@@ -86,7 +86,10 @@ extension AssetCalls {
         let arrived = ArrivedFile(
             path: temporary, file: file, byteCount: byteCount,
             receipt: configuration.clock.secret(32).hexadecimal, upload: request.upload)
-        return try await keep(arrived, key, row, keepsAddress: false, work)
+        guard let answer = try await keep(arrived, key, row, keepsAddress: false, work) else {
+            throw WireError.nothing
+        }
+        return answer
     }
 
     /// A file that came as a whole and has no name yet.
@@ -103,10 +106,11 @@ extension AssetCalls {
     /// waits for its turn as long as those of other requests.
     ///
     /// - Parameter keepsAddress: Whether the address stays, and says that the file came.
+    /// - Returns: nil if the address has another file, or has ended. The file that came is not kept then.
     func keep(
         _ arrived: ArrivedFile, _ key: HubKey, _ row: UploadRow, keepsAddress: Bool,
         _ work: RequestWork
-    ) async throws -> HubResponse {
+    ) async throws -> HubResponse? {
         let (byteCount, partition) = (arrived.byteCount, arrived.file.partition)
         let objects = assets.objects
         var named = arrived.file
@@ -151,7 +155,7 @@ extension AssetCalls {
             if file.object != nil { try transaction.begin(file, until: end) }
             return true
         }
-        guard isTaken else { throw WireError.nothing }
+        guard isTaken else { return nil }
         // It waits for the disk, or the bucket, where uploads leave threads for downloads.
         try await (objects?.pool ?? disk).run(objects == nil ? .page : .scan, work) { [assets] in
             work.countFile(bytes: byteCount)
