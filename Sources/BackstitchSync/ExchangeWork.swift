@@ -121,7 +121,7 @@ final class ExchangeProgress {
     func noteStuck() { report.hasMoreToPull = true }
 
     /// Notes a record that can't be stored.
-    private func noteRejected(_ recordName: String, _ isUndelivered: Bool) {
+    func noteRejected(_ recordName: String, _ isUndelivered: Bool) {
         rejected.insert(recordName)
         report.rejectedRecords = rejected.count
         if isUndelivered { noteUndelivered(recordName) }
@@ -177,6 +177,8 @@ struct ExchangeWork {
     /// Reports a record that the service could not deliver or take by itself.
     func noteUndelivered(_ recordName: String, _ error: ServiceError) {
         progress.noteUndelivered(recordName)
+        // No note can stand for an impossible name.
+        if RecordName(recordName).violation != nil { progress.noteRejected(recordName, false) }
         scope.events.send(.undelivered(recordName: recordName, error))
     }
 }

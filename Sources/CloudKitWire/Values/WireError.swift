@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// What a service answers in place of what was asked: for a whole request or for one item of it.
 package struct WireError: Error, Hashable, Sendable, WireBody {
     /// One of ``WireErrorCode``, or another that is not known here.
