@@ -86,6 +86,18 @@ import Threading
         #expect(try missing(phone) == 1)
     }
 
+    @Test func `an evicted record stays evicted until it can be stored`() async throws {
+        let phone = try device()
+        try await phone.note("a", "one")
+        try await phone.sync()
+        try await phone.store.write { try $0.evict(Note.ID("a")) }
+        try write("a", Self.long)
+        #expect(try await phone.engine.fetchAgain([Note.ID("a")]) == 0)
+        try write("a", "two")
+        #expect(try await phone.engine.fetchAgain([Note.ID("a")]) == 1)
+        #expect(try phone.titles() == ["a": "two"])
+    }
+
     @Test func `a conflict with one parks the record after one push`() async throws {
         let phone = try device()
         try await phone.note("a", "one")
