@@ -1,5 +1,6 @@
 import BackstitchCore
 import BackstitchSync
+import Glibc
 import TestBudget
 import Testing
 
@@ -122,5 +123,25 @@ struct ReplyRecordTests {
             #expect(error?.code == code)
             #expect(error?.message == message)
         }
+    }
+
+    @Test("a reply that is larger than a client takes is told as that")
+    func tooLarge() async throws {
+        let listener = try LocalListener()
+        listener.start { client in
+            var byte: UInt8 = 0
+            guard recv(client, &byte, 1, 0) > 0 else { return }
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: \(1 << 30)\r\n\r\n"
+            var part = Array(head.utf8)
+            // The client hangs up before the end.
+            while send(client, part, part.count, Int32(MSG_NOSIGNAL)) > 0 {
+                part = [UInt8](repeating: UInt8(ascii: " "), count: 1 << 20)
+            }
+        }
+        let request = HTTPRequest(
+            method: "GET", url: "http://127.0.0.1:\(listener.port)/", timeoutMilliseconds: 900_000)
+        let client = try CurlClient()
+        let error = await #expect(throws: HTTPFailure.self) { try await client.send(request) }
+        #expect(error?.message == "The reply is larger than 64 MiB.")
     }
 }

@@ -106,7 +106,8 @@ package struct UndeliveredRecords {
         return (keys, next)
     }
 
-    /// How many records the service could not deliver so far, or gave contradicting answers about.
+    /// How many records the service could not deliver so far, or not in a form that can be stored, or gave
+    /// contradicting answers about.
     package static func count(_ reader: TableReader) throws -> Int {
         try reader.meta.countNotes(.undelivered)
     }
