@@ -71,10 +71,10 @@ extension CloudKitRecordService {
                 page.failures[name] = nil
             case .value(let record):
                 do throws(ServiceError) {
-                    let record = try ServiceRecord(record, requestedFields: fields)
-                    page.records.append(record)
-                    if !ended.isEmpty { ended.remove(record.recordName) }
-                    if !page.failures.isEmpty { page.failures[record.recordName] = nil }
+                    let found = try ServiceRecord(record, requestedFields: fields)
+                    page.records.append(found)
+                    if !ended.isEmpty { ended.remove(found.recordName) }
+                    if !page.failures.isEmpty { page.failures[found.recordName] = nil }
                 } catch {
                     guard let name = record.recordName else { throw error }
                     page.failures[name] = error

@@ -5,7 +5,6 @@ import BackstitchSync
 import BackstitchTesting
 import TestBudget
 import Testing
-import Threading
 
 /// Records that a store can't hold, beside others.
 @Suite(.budgeted) struct UnstorableTests {
