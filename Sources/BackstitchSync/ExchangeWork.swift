@@ -34,6 +34,8 @@ final class ExchangeProgress {
     var firstSent: Set<RecordName> = []
     /// The names of the records that the service could not deliver or take by themselves.
     private var undelivered: Set<String> = []
+    /// The names of the records that can't be stored.
+    private var rejected: Set<String> = []
     /// Where the run of the log begins that is folded.
     var foldStart: UInt64 = 0
     /// The last operation that was looked at to raise the outbox's floor.
@@ -65,6 +67,7 @@ final class ExchangeProgress {
         lookedUp = []
         dueMilliseconds = nil
         undelivered = []
+        rejected = []
         (foldStart, floorLooked) = (0, 0)
         isZoneChanged = false
         beginFeeds()
@@ -114,6 +117,16 @@ final class ExchangeProgress {
         report.undeliveredRecords = undelivered.count
     }
 
+    /// Notes that a feed has more and does not move on.
+    func noteStuck() { report.hasMoreToPull = true }
+
+    /// Notes a record that can't be stored.
+    func noteRejected(_ recordName: String, _ isUndelivered: Bool) {
+        rejected.insert(recordName)
+        report.rejectedRecords = rejected.count
+        if isUndelivered { noteUndelivered(recordName) }
+    }
+
     func notePushed(_ records: Int) { report.pushedRecords += records }
 
     /// Adds what a transaction did to the report, and tells of it.
@@ -128,8 +141,9 @@ final class ExchangeProgress {
             else { continue }
             scope.events.send(.conflict(conflict))
         }
-        for rejected in results.rejected {
-            scope.events.send(.rejected(recordName: rejected.name, reason: rejected.reason))
+        for record in results.rejected { noteRejected(record.name, record.isUndelivered) }
+        for record in results.rejected {
+            scope.events.send(.rejected(recordName: record.name, reason: record.reason))
         }
         report.parkedRecords += results.parked.count
         for record in results.parked { scope.events.send(.parked(record)) }
@@ -163,6 +177,8 @@ struct ExchangeWork {
     /// Reports a record that the service could not deliver or take by itself.
     func noteUndelivered(_ recordName: String, _ error: ServiceError) {
         progress.noteUndelivered(recordName)
+        // No note can stand for an impossible name.
+        if RecordName(recordName).violation != nil { progress.noteRejected(recordName, false) }
         scope.events.send(.undelivered(recordName: recordName, error))
     }
 }

@@ -349,28 +349,37 @@ private struct PushStep: Sendable {
                 try merger.acknowledge(change, version: version, without: deferred), name,
                 change.entityName)
         case .merge(let record):
-            results.note(
-                try merger.merge(record, isAuthoritative: true), name,
-                change.entityName)
+            let result = try merger.merge(record, isAuthoritative: true)
+            results.note(result, name, change.entityName)
+            switch result {
+            case .rejected(let reason), .unnumbered(let reason):
+                // The service would answer with the same version again and again.
+                try park("The service's version can't be stored here: \(reason)", merger, &results)
+            case .unchanged, .applied, .conflict, .parked, .undecided: break
+            }
         case .mergeAbsent:
             results.note(
                 try merger.mergeDoubtedEnd(
                     of: change.key, recordType: change.entityName, isFirst: isFirst),
                 name, change.entityName)
         case .park(let error):
-            try merger.log.forgetNote(.sent, change.key)
-            let isParked = try merger.log.marks.park(
-                change.entity, change.key, through: change.through, reason: error.description)
-            if isParked {
-                results.parked.append(
-                    ParkedRecord(
-                        record: RecordID(entity: change.entityName, key: change.key),
-                        sequence: merger.log.head,
-                        reason: error.description))
-            } else {
-                results.editedSince.insert(
-                    StoredRecordID(entity: change.entity, key: change.key))
-            }
+            try park(error.description, merger, &results)
+        }
+    }
+
+    private func park(
+        _ reason: String, _ merger: RecordMerger, _ results: inout MergeResults
+    ) throws {
+        try merger.log.forgetNote(.sent, change.key)
+        let isParked = try merger.log.marks.park(
+            change.entity, change.key, through: change.through, reason: reason)
+        if isParked {
+            results.parked.append(
+                ParkedRecord(
+                    record: RecordID(entity: change.entityName, key: change.key),
+                    sequence: merger.log.head, reason: reason))
+        } else {
+            results.editedSince.insert(StoredRecordID(entity: change.entity, key: change.key))
         }
     }
 }

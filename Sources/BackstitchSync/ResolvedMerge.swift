@@ -53,11 +53,13 @@ struct ResolvedMerge {
         _ settings: ConflictSettings,
         _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        try await leased.write { [prefersLocal] log in
+        let now = leased.scope.clock.milliseconds
+        return try await leased.write { [prefersLocal] log in
             var results = MergeResults()
-            try body(
-                RecordMerger(log, policy: settings, prefersLocal: prefersLocal), &results)
+            let merger = RecordMerger(log, policy: settings, prefersLocal: prefersLocal)
+            try body(merger, &results)
             guard results.undecided.isEmpty else { throw Undecided(conflicts: results.undecided) }
+            try results.noteRejected(in: merger, now: now)
             results.changes = log.namedChanges
             return results
         }

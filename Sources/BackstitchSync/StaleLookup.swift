@@ -138,9 +138,7 @@ struct StaleLookup {
         do throws(ServiceError) {
             let results = try await work.service.lookUpRecords(names, in: work.scope.zone)
             guard results.count == names.count else {
-                throw ServiceError(
-                    .serviceUnavailable,
-                    "The reply has \(results.count) results for \(names.count) records.")
+                throw ServiceError.oddCount(results.count, of: names.count)
             }
             return results
         } catch {
@@ -189,7 +187,8 @@ private struct LookupMerger {
         let records = UndeliveredRecords(log: merger.log)
         switch result {
         case .found(let record):
-            let isNews = try takeFound(record, &merged)
+            // One that can't be stored stays noted.
+            guard let isNews = try takeFound(record, &merged) else { break }
             _ = try records.settles(.found, of: key, isNews: isNews, now: now)
         case .notFound:
             guard try records.settles(.absent, of: key, isNews: false, now: now) else { break }
@@ -211,7 +210,7 @@ private struct LookupMerger {
         let records = UndeliveredRecords(log: merger.log)
         switch result {
         case .found(let record):
-            _ = try takeFound(record, &merged)
+            guard try takeFound(record, &merged) != nil else { break }
             // The list and this answer contradict each other, and a replica behind may have given either.
             _ = try records.settles(.found, of: key, isNews: true, now: now)
         case .notFound:
@@ -227,10 +226,10 @@ private struct LookupMerger {
 
     /// Takes over a version as a page's, if records of its type are pulled.
     ///
-    /// - Returns: Whether the record was another one here before.
+    /// - Returns: Whether the record was another one here before; nil if it can't be stored.
     private func takeFound(
         _ record: ServiceRecord, _ merged: inout MergeResults
-    ) throws -> Bool {
+    ) throws -> Bool? {
         guard selection.pulls(merger.log.catalog.table(named: record.recordType)) else {
             return false
         }
@@ -242,7 +241,8 @@ private struct LookupMerger {
             try merger.log.marks.releaseReferrers(
                 to: [merger.key(record.recordName)])
             return true
-        case .unchanged, .parked, .undecided, .rejected: return false
+        case .unchanged, .parked, .undecided, .unnumbered: return false
+        case .rejected: return nil
         }
     }
 }

@@ -25,7 +25,7 @@ public enum SyncEngineEvent: Sendable {
     case conflict(RecordConflict)
     /// A record can't be pushed as it is.
     case parked(ParkedRecord)
-    /// A record that the service delivered can't be stored.
+    /// A record that the service delivered can't be stored. It is asked for again later.
     case rejected(recordName: String, reason: String)
     /// The service could not deliver a record, or not take it, for a reason that may pass. The round
     /// exchanges the others, and this one is tried again later.
@@ -52,7 +52,7 @@ public struct SyncReport: Sendable {
     public internal(set) var trigger: SyncTrigger
     /// The records that the round changed here, by entity.
     public internal(set) var changes: ChangeSet
-    /// The records that were delivered by the service.
+    /// The records that were delivered by the service, without those that can't be stored.
     public internal(set) var pulledRecords = 0
     /// How many of them had a version that this device knew already: usually its own pushes, which
     /// come back with the next changes.
@@ -63,8 +63,14 @@ public struct SyncReport: Sendable {
     public internal(set) var conflicts = 0
     /// The records that were parked.
     public internal(set) var parkedRecords = 0
-    /// The records that the service could not deliver or take by themselves. They are tried again later.
+    /// The records that the service could not deliver or take by themselves, or delivered in a form that
+    /// can't be stored. They are tried again later.
     public internal(set) var undeliveredRecords = 0
+    /// The records that the service delivered and that can't be stored. They count as undelivered, too, unless
+    /// no record can have their names, or the store has no number for their types.
+    public internal(set) var rejectedRecords = 0
+    /// Whether the service says that it has more changes and repeats its token. The next round asks again.
+    public internal(set) var hasMoreToPull = false
     /// The records that were not pushed, because files of theirs are not uploaded yet.
     public internal(set) var recordsWaitingForFiles = 0
     /// The files that records wait for.
@@ -81,6 +87,7 @@ public struct SyncReport: Sendable {
         report.conflicts += earlier.conflicts
         report.parkedRecords += earlier.parkedRecords
         report.undeliveredRecords = max(report.undeliveredRecords, earlier.undeliveredRecords)
+        report.rejectedRecords = max(report.rejectedRecords, earlier.rejectedRecords)
         return report
     }
 }
@@ -165,6 +172,7 @@ final class EventHub: Sendable {
                 "pulled": report.pulledRecords, "echoed": report.echoedRecords,
                 "pushed": report.pushedRecords, "conflicts": report.conflicts,
                 "parked": report.parkedRecords, "undelivered": report.undeliveredRecords,
+                "rejected": report.rejectedRecords,
             ])
         case .failed(let error):
             let cause = error.serviceError.map { ".\($0.code)" } ?? ""

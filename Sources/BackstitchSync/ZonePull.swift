@@ -16,6 +16,7 @@ struct ZonePull {
         let ended = page.endedZones[zone]
         let isStuck =
             page.moreComing && work.progress.isStuck(in: .database, at: page.token, after: token)
+        if isStuck { work.progress.noteStuck() }
         if isChanged { work.progress.isZoneChanged = true }
         try await work.leased.change { state in
             state.databaseToken = page.token
@@ -44,6 +45,7 @@ struct ZonePull {
             throw ServiceError(
                 .serviceUnavailable, "more changes are to come, and the service repeats its token")
         }
+        if isStuck { work.progress.noteStuck() }
         let (selection, isZoneChanged, now) = (
             work.scope.configuration.selection, work.progress.isZoneChanged,
             work.scope.clock.milliseconds
@@ -56,6 +58,24 @@ struct ZonePull {
             try log.catalogChanges.numberTables(named: Set(page.records.map(\.recordType)))
             let undelivered = UndeliveredRecords(log: log)
             let fetch = FullFetch(log, in: merger.zone)
+            func end(_ deletion: ServiceDeletion) throws {
+                try undelivered.forget(merger.key(deletion.recordName))
+                if state.isFullFetch {
+                    // The list has the ends of earlier lives too: the sweep looks at what is here.
+                    return try fetch.markUnseen(deletion.recordName)
+                }
+                let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
+                guard deletion.recordType == nil || selection.pulls(table) else { return }
+                let key = merger.key(deletion.recordName)
+                results.note(
+                    try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
+                    deletion.recordType ?? "")
+            }
+            // A record comes in its latest form, so that an end beside it is of a life before.
+            let again = page.deletions.isEmpty ? [] : Set(page.records.map(\.recordName))
+            for deletion in page.deletions where again.contains(deletion.recordName) {
+                try end(deletion)
+            }
             for record in page.records {
                 try undelivered.forget(merger.key(record.recordName))
                 if state.isFullFetch { try fetch.markSeen(record.recordName) }
@@ -65,19 +85,8 @@ struct ZonePull {
                     try merger.merge(record, isAuthoritative: state.isFullFetch),
                     RecordName(record.recordName), record.recordType)
             }
-            for deletion in page.deletions {
-                try undelivered.forget(merger.key(deletion.recordName))
-                if state.isFullFetch {
-                    // The list has the ends of earlier lives too: the sweep looks at what is here.
-                    try fetch.markUnseen(deletion.recordName)
-                    continue
-                }
-                let table = deletion.recordType.flatMap { log.catalog.table(named: $0) }
-                guard deletion.recordType == nil || selection.pulls(table) else { continue }
-                let key = merger.key(deletion.recordName)
-                results.note(
-                    try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
-                    deletion.recordType ?? "")
+            for deletion in page.deletions where !again.contains(deletion.recordName) {
+                try end(deletion)
             }
             for (name, error) in failures {
                 // It is there, whatever it is.
@@ -95,7 +104,8 @@ struct ZonePull {
             try log.setZoneState(state, name)
         }
         work.progress.notePulled(
-            page.records.count + page.deletions.count, echoed: results.unchanged)
+            page.records.count + page.deletions.count - results.rejected.count,
+            echoed: results.unchanged)
         for (name, error) in failures { work.noteUndelivered(name, error) }
         try await noteAndMergeDuplicates(results)
         return .zoneChanges(

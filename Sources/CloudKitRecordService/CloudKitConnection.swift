@@ -90,8 +90,11 @@ final class CloudKitConnection: Sendable {
         do throws(WireFormatError) {
             return try Reply(body: reply.body, depthMax: Self.depthMax)
         } catch {
+            // An error with the status of success.
+            if (try? WireError(body: reply.body)) != nil { throw failure(reply, since: token) }
             // A reply that was cut off: what the service did is not known.
-            throw ServiceError(.network, "the reply can't be read: \(error.message)")
+            throw ServiceError(
+                .network, ServiceError.words("the reply can't be read: \(error.message)"))
         }
     }
 

@@ -59,15 +59,22 @@ extension CloudKitRecordService {
         var page = ZoneChangesPage(
             records: [], deletions: [], token: wire.syncToken, moreComing: wire.moreComing)
         page.records.reserveCapacity(wire.records.count)
+        // The names of which the end came last.
+        var ended: Set<String> = []
         for item in wire.records {
             switch item {
             case .value(let record) where record.isDeleted:
                 guard let name = record.recordName else { continue }
                 page.deletions.append(
                     ServiceDeletion(recordName: name, recordType: record.recordType))
+                ended.insert(name)
+                page.failures[name] = nil
             case .value(let record):
                 do throws(ServiceError) {
-                    page.records.append(try ServiceRecord(record, requestedFields: fields))
+                    let found = try ServiceRecord(record, requestedFields: fields)
+                    page.records.append(found)
+                    if !ended.isEmpty { ended.remove(found.recordName) }
+                    if !page.failures.isEmpty { page.failures[found.recordName] = nil }
                 } catch {
                     guard let name = record.recordName else { throw error }
                     page.failures[name] = error
@@ -81,6 +88,7 @@ extension CloudKitRecordService {
             case .failure(_, let error): throw ServiceError(error)
             }
         }
+        if !ended.isEmpty { page.records.removeAll { ended.contains($0.recordName) } }
         return page
     }
 }

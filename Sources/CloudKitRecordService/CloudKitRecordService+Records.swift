@@ -55,7 +55,7 @@ extension CloudKitRecordService {
         guard !names.isEmpty else { return }
         for (name, item) in zip(names, try await items(names, in: zone)) {
             guard case .value(let record) = item, !record.isDeleted else { continue }
-            try batch.complete(name, with: record, recordBytesMax: currentLimits.recordBytes)
+            batch.complete(name, with: record, recordBytesMax: currentLimits.recordBytes)
         }
     }
 

@@ -85,7 +85,8 @@ struct ModifyBatch {
         _ item: WireItem<PulledRecord>, _ operation: RecordModification
     ) throws(ServiceError) -> ModificationResult {
         switch item {
-        case .value(let record) where record.isDeleted || operation.isDelete:
+        case .value(let record)
+        where record.flaw == nil && (record.isDeleted || operation.isDelete):
             return .deleted
         case .value(let record):
             let saved = try ServiceRecord(record)
@@ -114,9 +115,7 @@ struct ModifyBatch {
     ///
     /// A service has one code for a user whose space is used up and for a record that is too large.
     /// The latter concerns no other record, so it is reported as `limitExceeded`.
-    mutating func complete(_ name: String, with record: PulledRecord, recordBytesMax: Int)
-        throws(ServiceError)
-    {
+    mutating func complete(_ name: String, with record: PulledRecord, recordBytesMax: Int) {
         for (index, place) in places.enumerated()
         where operations[index].recordName == name {
             guard case .failed(var error) = answers[place] else { continue }
@@ -125,7 +124,9 @@ struct ModifyBatch {
                 guard bytes > recordBytesMax else { continue }
                 error.code = .limitExceeded
             } else {
-                error.serverRecord = try ServiceRecord(record)
+                // One that can't be read is left out, and holds up this record alone.
+                guard let record = try? ServiceRecord(record) else { continue }
+                error.serverRecord = record
             }
             answers[place] = .failed(error)
         }

@@ -5,4 +5,9 @@ package struct WireFormatError: Error, Hashable, Sendable {
 
     /// A failure with its message.
     package init(_ message: String) { self.message = message }
+
+    /// A failure to read a field, with the field's name in the words of Apple's service.
+    package init(_ message: String, field: String) {
+        self.init("\(message) (field '\(field)')")
+    }
 }

@@ -191,14 +191,32 @@ import Testing
             .saved(changeTag: long, modifiedMilliseconds: 1),
             .saved(changeTag: "5", modifiedMilliseconds: 1),
         ]
-        guard case .finish(.backOff) = machine.handle(.pushed(results)) else {
+        guard case .finish(.backOff(let error)) = machine.handle(.pushed(results)) else {
             Issue.record("the round ends")
             return
         }
+        #expect(error.message.contains("change tag") && error.message.contains("'a'"))
         (machine, _) = SyncMachine.pushing([Push.update("a")])
-        guard case .finish(.backOff) = machine.handle(.pushed([.deleted])) else {
+        guard case .finish(.backOff(let other)) = machine.handle(.pushed([.deleted])) else {
             Issue.record("the round ends")
             return
         }
+        #expect(other.message.contains("another kind for the record 'a'"))
+    }
+
+    @Test(arguments: [(0, 1, "0 results for 1 record."), (1, 2, "1 result for 2 records.")])
+    func `a reply with other counts is told with them`(
+        results: Int, records: Int, message: String
+    ) {
+        let items = (0..<records).map { Push.update("r\($0)") }
+        var (machine, _) = SyncMachine.pushing(items)
+        let reply = (0..<results).map { _ in
+            ModificationResult.saved(changeTag: "5", modifiedMilliseconds: 1)
+        }
+        guard case .finish(.backOff(let error)) = machine.handle(.pushed(reply)) else {
+            Issue.record("the round ends")
+            return
+        }
+        #expect(error.message == "The reply has " + message)
     }
 }

@@ -9,7 +9,7 @@ import Threading
 @testable import CloudKitRecordService
 
 /// Answers each request with the next reply of a list.
-private final class ScriptedClient: HTTPClient {
+final class ScriptedClient: HTTPClient {
     private let replies: Locked<[HTTPReply]>
     let requests = Locked<[HTTPRequest]>([])
 
@@ -25,13 +25,13 @@ private final class ScriptedClient: HTTPClient {
 
 @Suite("What a client makes of replies", .budgeted)
 struct ReplyTests {
-    private static func reply(
+    static func reply(
         _ status: Int, _ body: String, _ headers: [String: String] = [:]
     ) -> HTTPReply {
         HTTPReply(status: status, headers: headers, body: Array(body.utf8))
     }
 
-    private static func service(
+    static func service(
         _ client: ScriptedClient, token: WebAuthToken = WebAuthToken("t+/=")
     ) throws(ServiceError) -> CloudKitRecordService {
         try CloudKitRecordService(

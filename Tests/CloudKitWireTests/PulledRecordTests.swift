@@ -20,7 +20,11 @@ import Testing
             var texts = RecordTexts(seed: UInt64(seed))
             let body = texts.record()
             let whole = Result { () throws(WireFormatError) in try WireRecord(body: body) }
-            let pulled = Result { () throws(WireFormatError) in try PulledRecord(body: body) }
+            let pulled = Result { () throws(WireFormatError) in
+                let record = try PulledRecord(body: body)
+                if let flaw = record.flaw { throw flaw }
+                return record
+            }
             if case .success = whole { readCount += 1 }
             guard pulled.map(Parts.init) != whole.map(Parts.init) else { continue }
             let text = String(decoding: body, as: UTF8.self)

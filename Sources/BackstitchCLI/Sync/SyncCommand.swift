@@ -15,6 +15,8 @@ struct SyncCommand: Command {
         let pending: Int
         let parked: Int
         let undelivered: Int
+        let rejected: Int
+        let moreComing: Bool
         var retried: Int?
         var files: Int?
 
@@ -25,6 +27,8 @@ struct SyncCommand: Command {
             echoed = report?.echoedRecords ?? 0
             conflicts = report?.conflicts ?? 0
             (pending, parked, undelivered) = (left.pending, left.parked, left.undelivered)
+            rejected = report?.rejectedRecords ?? 0
+            moreComing = report?.hasMoreToPull ?? false
         }
     }
 
@@ -42,6 +46,19 @@ struct SyncCommand: Command {
                     try UndeliveredRecords.count(transaction.reader)
                 )
             }
+        }
+    }
+
+    /// What rounds left out, besides what the store tells.
+    private struct Gaps {
+        /// Whether a record can't be stored.
+        var areRejected = false
+        /// Whether the last round did not get all changes.
+        var isMoreComing = false
+
+        mutating func note(_ report: SyncReport) {
+            if report.rejectedRecords > 0 { areRejected = true }
+            isMoreComing = report.hasMoreToPull
         }
     }
 
@@ -77,8 +94,9 @@ struct SyncCommand: Command {
             these for what was changed on both sides.
             The tokens can come from the environment too, so that no list of processes shows them:
             \(ServiceOptions.apiTokenVariable) and \(ServiceOptions.webTokenVariable).
-            Exit codes: 0 everything is exchanged; 1 some records are parked, or the service could not
-            deliver some, which a later round asks for again; 2 it could not be done.
+            Exit codes: 0 everything is exchanged; 1 some records are parked or can't be stored, or the
+            service could not deliver some or has more changes and does not give them, which a later
+            round asks for again; 2 it could not be done.
 
             JSON: one object for each round.
               store        the path as given
@@ -88,7 +106,10 @@ struct SyncCommand: Command {
               conflicts    how many were settled
               pending      the records that are left to push
               parked       the records that the service refused
-              undelivered  the records that the service could not deliver so far
+              undelivered  the records that the service could not deliver so far, or that can't be
+                           stored as they are there
+              rejected     the records of this round that can't be stored as they are there
+              moreComing   whether the service has more changes and repeats its token
               retried      with --retry-parked, in the first object: the records that were tried again
               files        with --files, in a last object: the files that were downloaded
             """)
@@ -125,14 +146,25 @@ struct SyncCommand: Command {
             filesAreLeft.withLock { $0 = false }
             try Self.tell(files: count, store, path, arguments, console)
         }
+        let gaps = Locked(Gaps())
         let round: @Sendable () async throws -> Void = {
-            try Self.tell(try await engine.sync(), store, path, arguments, console)
+            let report = try await engine.sync()
+            gaps.withLock { $0.note(report) }
+            try Self.tell(report, store, path, arguments, console)
             try await download()
         }
         let moves = target != nil || adopts
         let progress = console.progress(moves ? "Moving" : "Synchronising")
         let showing = Task { [events = engine.events] in
-            for await event in events { Self.show(event, progress) }
+            var failed: [String: String] = [:]
+            for await event in events {
+                Self.show(event, progress)
+                guard failed.count < Self.toldMax, let (name, reason) = event.failure else {
+                    continue
+                }
+                failed[name] = reason
+            }
+            return failed
         }
         defer { showing.cancel() }
         let retried = try await arguments.has(Self.retry) ? engine.retryParked() : nil
@@ -141,6 +173,7 @@ struct SyncCommand: Command {
             let report =
                 try await moves
                 ? engine.move(to: target ?? zone, adoptsUser: adopts) : engine.sync()
+            gaps.withLock { $0.note(report) }
             try Self.tell(report, store, path, arguments, console, retried: retried)
             try await download()
         } catch let error as SyncError
@@ -153,9 +186,20 @@ struct SyncCommand: Command {
             try await Self.follow(service, engine, console, round)
         }
         await engine.stop()
+        let failed = await showing.value
         let left = try Left(store)
-        return left.parked == 0 && left.undelivered == 0 ? .success : .negative
+        let found = gaps.withLock { $0 }
+        if left.undelivered > 0 || found.areRejected {
+            for (name, reason) in failed.sorted(by: { $0.key < $1.key }) {
+                console.complain("backstitch sync: '\(name.printable)': \(reason.printable)")
+            }
+        }
+        let isWhole = left.parked == 0 && left.undelivered == 0
+        return isWhole && !found.areRejected && !found.isMoreComing ? .success : .negative
     }
+
+    /// The most records whose failures are told.
+    private static let toldMax = 20
 
     /// Shows how far a round or a move has come.
     private static func show(_ event: SyncEngineEvent, _ progress: Progress) {
@@ -242,10 +286,30 @@ struct SyncCommand: Command {
                     + "\(left.parked.grouped) parked.")
             if left.undelivered > 0 {
                 console.output.line(
-                    "The service could not deliver \(left.undelivered.counted("record")). A later "
-                        + "round asks again.")
+                    "The service could not deliver \(left.undelivered.counted("record")), or not in "
+                        + "a form that can be stored. A later round asks again.")
+            }
+            if report.rejectedRecords > 0 {
+                console.output.line(
+                    "\(report.rejectedRecords.counted("record")) can't be stored here.")
+            }
+            if report.hasMoreToPull {
+                console.output.line(
+                    "The service has more changes and does not give them. A later round asks again."
+                )
             }
         }
         console.output.flush()
+    }
+}
+
+extension SyncEngineEvent {
+    /// The record that was not exchanged, and why.
+    fileprivate var failure: (name: String, reason: String)? {
+        switch self {
+        case .rejected(let name, let reason): (name, "It can't be stored. \(reason)")
+        case .undelivered(let name, let error): (name, "\(error)")
+        default: nil
+        }
     }
 }

@@ -42,7 +42,8 @@ public enum LookupResult: Hashable, Sendable {
 public struct ZoneChangesPage: Hashable, Sendable {
     /// Records that are new or changed since the token, each once, in its latest form.
     public var records: [ServiceRecord]
-    /// Records that were deleted since the token.
+    /// Records that were deleted since the token. One that is among the records too was deleted before these
+    /// were made.
     public var deletions: [ServiceDeletion]
     /// Records that are new or changed since the token and could not be delivered, by their names. No
     /// later page need bring them: they are looked up.

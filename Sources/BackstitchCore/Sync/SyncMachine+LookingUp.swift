@@ -14,7 +14,7 @@ extension SyncMachine {
     /// next round pulls first, and then tries again.
     mutating func lookedUp(_ indexes: [Int], _ results: [LookupResult]) -> SyncAction {
         guard results.count == indexes.count else {
-            return finish(.backOff(.oddReply("\(results.count) results", indexes.count)))
+            return finish(.backOff(.oddCount(results.count, of: indexes.count)))
         }
         var decisions: [ItemDecision] = []
         for (index, result) in zip(indexes, results) {

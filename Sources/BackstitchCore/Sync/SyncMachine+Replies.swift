@@ -1,7 +1,7 @@
 extension SyncMachine {
     mutating func pushed(_ indexes: [Int], _ results: [ModificationResult]) -> SyncAction {
         guard results.count == indexes.count else {
-            return finish(.backOff(.oddReply("\(results.count) results", indexes.count)))
+            return finish(.backOff(.oddCount(results.count, of: indexes.count)))
         }
         if indexes.count > 1, results.allSatisfy(\.isLimitExceeded),
             case .failed(let error)? = results.first
@@ -21,8 +21,12 @@ extension SyncMachine {
                         index, isPart ? .acknowledgePart(version) : .acknowledge(version)))
             case .deleted where item.isDelete:
                 decisions.append(ItemDecision(index, .acknowledge(nil)))
+            case .saved where !item.isDelete:
+                postpone(
+                    index,
+                    .oddReply("a change tag that is empty or has more than 255 bytes for", item))
             case .saved, .deleted:
-                postpone(index, .oddReply("a result of another kind", 1))
+                postpone(index, .oddReply("a result of another kind for", item))
             case .failed(let error):
                 if error.code.scope == .zone { return handle(.failed(error)) }
                 failures.append((index, error))
@@ -92,8 +96,10 @@ extension SyncMachine {
         _ decisions: inout [ItemDecision]
     ) {
         let modification = push.items[index].modification
-        if record.recordName != modification.recordName || record.changeTag.isEmpty {
-            postpone(index, .oddReply("another record", 1))
+        if record.recordName != modification.recordName {
+            postpone(index, .oddReply("another record in the place of", push.items[index]))
+        } else if record.changeTag.isEmpty {
+            postpone(index, .oddReply("an empty change tag for", push.items[index]))
         } else if case .create(_, let type, _) = modification, type != record.recordType {
             park(
                 index,
@@ -199,9 +205,18 @@ extension SyncMachine {
 
 extension ServiceError {
     /// What is made of a reply that does not fit its request.
-    static func oddReply(_ what: String, _ count: Int) -> ServiceError {
+    static func oddReply(_ what: String, _ item: PushItem) -> ServiceError {
         ServiceError(
-            .serviceUnavailable, "The reply has \(what) for \(count) records.")
+            .serviceUnavailable,
+            "The reply has \(what) the record '\(item.modification.recordName)'.")
+    }
+
+    /// What is made of a reply that has more or fewer results than its request has records.
+    package static func oddCount(_ results: Int, of records: Int) -> ServiceError {
+        ServiceError(
+            .serviceUnavailable,
+            "The reply has \(results) result\(results == 1 ? "" : "s") for "
+                + "\(records) record\(records == 1 ? "" : "s").")
     }
 }
 

@@ -14,4 +14,6 @@ package enum MergeResult: Equatable, Sendable {
     case undecided(ConflictKey, ConflictQuestion)
     /// It can't be stored at all.
     case rejected(String)
+    /// It can't be stored for now, because the catalog has no number for its type. A note says so.
+    case unnumbered(String)
 }

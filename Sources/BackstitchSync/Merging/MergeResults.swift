@@ -8,7 +8,8 @@ struct MergeResults: Sendable {
     var unchanged = 0
     /// The operations that settled conflicts.
     var conflicts: [UInt64] = []
-    var rejected: [(name: String, reason: String)] = []
+    /// The records that can't be stored: why, and whether they are noted to be looked up again.
+    private(set) var rejected: [(name: String, reason: String, isUndelivered: Bool)] = []
     var parked: [ParkedRecord] = []
     /// Records that were refused and not parked, because they have later edits.
     var editedSince: Set<StoredRecordID> = []
@@ -40,7 +41,19 @@ struct MergeResults: Sendable {
         case .undecided(let key, let question):
             undecided[key] = question
         case .rejected(let reason):
-            rejected.append((name.description, reason))
+            // No record here has an impossible name.
+            rejected.append(
+                (name: name.description, reason: reason, isUndelivered: name.violation == nil))
+        case .unnumbered(let reason):
+            rejected.append((name: name.description, reason: reason, isUndelivered: false))
+        }
+    }
+
+    /// Notes the records that can't be stored, so that they are looked up again.
+    func noteRejected(in merger: RecordMerger, now: Int64) throws {
+        let records = UndeliveredRecords(log: merger.log)
+        for record in rejected where record.isUndelivered {
+            try records.noteRejected(merger.key(record.name), now: now)
         }
     }
 }

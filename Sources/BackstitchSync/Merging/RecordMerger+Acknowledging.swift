@@ -110,7 +110,7 @@ extension RecordMerger {
             if let known {
                 try log.noteUnmergedVersion(of: key, modifiedMilliseconds: known, isDoubted: true)
             }
-        case .unchanged, .parked, .undecided, .rejected: break
+        case .unchanged, .parked, .undecided, .rejected, .unnumbered: break
         }
         return result
     }

@@ -4,7 +4,7 @@ import BackstitchLog
 extension RecordMerger {
     /// Takes an evicted record back from the service; any other record is left to pulls. So is one of
     /// which a replica that lags behind has only a version from before the one that was here: the
-    /// feed was read past the later one.
+    /// feed was read past the later one. And so is one that can't be stored as the service has it.
     ///
     /// - Parameter takesOlder: Whether such a version is taken all the same.
     /// - Returns: whether it came back.
@@ -17,6 +17,7 @@ extension RecordMerger {
                 return false
             }
         }
+        if !takesOlder, serviceFields.rejection(of: record) != nil { return false }
         guard try log.marks.endEviction(of: key) else { return false }
         _ = try merge(record)
         return true

@@ -30,8 +30,9 @@ package struct RecordMerger {
 
     /// Merges a record that the service has.
     ///
-    /// One that can't be stored is rejected, and nothing of it is kept. If the catalog can't number
-    /// its type or all of its fields, a note says so, and it is fetched again once that is otherwise.
+    /// One that can't be stored is rejected, and nothing of it is kept: who merges it notes that. If the
+    /// catalog can't number its type or all of its fields, a note says so, and it is fetched again once that
+    /// is otherwise.
     /// - Parameter isAuthoritative: Whether its version counts even if it is older than the one
     ///   that is known: in the reply to a conflict, and while everything is fetched anew.
     package func merge(
@@ -41,14 +42,14 @@ package struct RecordMerger {
         do {
             let result = try mergeAccepted(record, isAuthoritative: isAuthoritative)
             switch result {
-            case .unchanged, .parked, .undecided, .rejected: break
+            case .unchanged, .parked, .undecided, .rejected, .unnumbered: break
             case .applied, .conflict: try DuplicateMerger(self).note(record)
             }
             try incomplete.note(record, of: key(record.recordName))
             return result
         } catch let error as CatalogFull {
             try incomplete.note(record, of: key(record.recordName))
-            return .rejected(error.description)
+            return .unnumbered(error.description)
         }
     }
 

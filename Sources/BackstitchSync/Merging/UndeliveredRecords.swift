@@ -2,8 +2,9 @@ import BackstitchCore
 package import BackstitchLog
 
 /// Records that the service has and could not deliver: an error stood in their place on a page, or in
-/// the answer to a look-up, or a full fetch did not list them and a look-up found them. The feed was read
-/// past them, so a note in `meta` stands for each, until
+/// the answer to a look-up, or a full fetch did not list them and a look-up found them. So are those that
+/// it delivered in a form that can't be stored. The feed was read past them, so a note in `meta` stands
+/// for each, until
 ///
 /// - two look-ups in a row say the same, because a replica that lags behind may have given one answer,
 /// - a page has a later change or the end of the record, or the service takes a push of it,
@@ -45,6 +46,11 @@ package struct UndeliveredRecords {
     /// Notes that the service could not deliver a record.
     func note(_ error: ServiceError, of key: RecordKey, now: Int64) throws {
         try note(.failure, of: key, now: now, wait: Backoff.askedMilliseconds(error))
+    }
+
+    /// Notes that what the service delivered of a record can't be stored.
+    func noteRejected(_ key: RecordKey, now: Int64) throws {
+        try note(.failure, of: key, now: now)
     }
 
     /// Notes the answer to a look-up.
@@ -100,7 +106,8 @@ package struct UndeliveredRecords {
         return (keys, next)
     }
 
-    /// How many records the service could not deliver so far, or gave contradicting answers about.
+    /// How many records the service could not deliver so far, or not in a form that can be stored, or gave
+    /// contradicting answers about.
     package static func count(_ reader: TableReader) throws -> Int {
         try reader.meta.countNotes(.undelivered)
     }

@@ -92,8 +92,8 @@ public struct StoreInfo: Hashable, Sendable {
     /// How many records of the service could not be stored whole, because there are no numbers left for
     /// the names of their types or fields. They are fetched again once a schema declares these.
     public let incompleteRecords: Int
-    /// How many records of the service it could not deliver so far, or gave contradicting answers about.
-    /// They are looked up again, after waits of up to five minutes.
+    /// How many records of the service it could not deliver so far, or not in a form that can be stored, or
+    /// gave contradicting answers about. They are looked up again, after waits of up to five minutes.
     public let undeliveredRecords: Int
     /// The zones that the store was synced with.
     public let zones: [Zone]

@@ -17,6 +17,7 @@ import Foundation
     let request: HTTPRequest
     private let continuation: CheckedContinuation<Result<HTTPReply, HTTPFailure>, Never>
     private var body: [UInt8] = []
+    private var isTooLarge = false
     private var headers: [String: String] = [:]
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private(set) var handle: UnsafeMutableRawPointer?
@@ -130,7 +131,10 @@ import Foundation
                 return unsafe transfer.write(data, count, isPart: status == 206)
             }
         }
-        guard body.count + count <= Self.replyBytesMax else { return 0 }
+        guard body.count + count <= Self.replyBytesMax else {
+            isTooLarge = true
+            return 0
+        }
         unsafe body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: count))
         return count
     }
@@ -149,6 +153,9 @@ import Foundation
     /// Answers the caller.
     func finish(_ result: CURLcode) {
         guard result == CURLE_OK, let handle = unsafe handle else {
+            if isTooLarge {
+                return fail("The reply is larger than \(Self.replyBytesMax >> 20) MiB.")
+            }
             return unsafe fail(String(cString: curl_easy_strerror(result)))
         }
         let reply = unsafe HTTPReply(

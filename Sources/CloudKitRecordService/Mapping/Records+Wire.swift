@@ -5,10 +5,16 @@ extension ServiceRecord {
     /// A record as the protocol tells it.
     ///
     /// - Parameter requestedFields: The fields that were asked for; nil for all.
-    /// - Throws: `serviceUnavailable` if the service left out what a record must have.
+    /// - Throws: `serviceUnavailable` if it can't be read, or lacks what a record must have.
     init(
         _ record: PulledRecord, requestedFields: Set<String>? = nil
     ) throws(ServiceError) {
+        if let flaw = record.flaw {
+            let name = record.recordName.map { " '\($0)'" } ?? ""
+            throw ServiceError(
+                .serviceUnavailable,
+                ServiceError.words("the record\(name) can't be read: \(flaw.message)"))
+        }
         try self.init(
             record.recordName, record.recordType, record.recordChangeTag, record.modified,
             record.fields, requestedFields)
@@ -30,8 +36,10 @@ extension ServiceRecord {
         _ fields: NamedFields, _ requestedFields: Set<String>?
     ) throws(ServiceError) {
         guard let name, let tag, let modified else {
+            let record = name.map { "the record '\($0)'" } ?? "a record"
             throw ServiceError(
-                .serviceUnavailable, "the reply has a record without name, tag or time")
+                .serviceUnavailable,
+                ServiceError.words("the reply has \(record) without name, tag or time"))
         }
         self.init(
             recordName: name, recordType: type ?? "", changeTag: tag,

@@ -15,8 +15,27 @@ extension ServiceError {
     ) {
         let refusesToken = token != nil && error.code == .badRequest
         self.init(
-            refusesToken ? .tokenExpired : Self.code(error, status), error.reason,
+            refusesToken ? .tokenExpired : Self.code(error, status), Self.words(error.reason),
             retryAfterSeconds: error.retryAfter, serverRecord: record)
+    }
+
+    /// The most characters that are taken of a service's words.
+    private static let wordsMax = 1_000
+
+    /// Words of a service as they may be shown and kept: in one line, without control characters, and not too
+    /// long.
+    static func words(_ text: String) -> String {
+        var words = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars.prefix(wordsMax) {
+            let isShown =
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: false
+                default: true
+                }
+            words.append(isShown ? scalar : "\u{FFFD}")
+        }
+        if text.unicodeScalars.count > wordsMax { words.append("…") }
+        return String(words)
     }
 
     private static func code(_ error: WireError, _ status: Int) -> Code {

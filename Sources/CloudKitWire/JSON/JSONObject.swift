@@ -138,6 +138,11 @@ package struct JSONObject: Sendable {
         WireFormatError("The key '\(name)' is missing.")
     }
 
+    /// The error for a member of a field that has another type.
+    static func mismatch(_ name: String, _ expected: String, field: String) -> WireFormatError {
+        WireFormatError(mismatch(name, expected).message, field: field)
+    }
+
     /// The error for a member of another type.
     package static func mismatch(_ name: String, _ expected: String) -> WireFormatError {
         WireFormatError("Unexpected input: '\(name)' takes \(expected).")

@@ -28,9 +28,11 @@ extension NamedFieldsWriter {
                 isEncrypted = part
             }
         }
-        guard type?.isText != false else { throw JSONObject.mismatch("type", "text") }
+        guard type?.isText != false else {
+            throw JSONObject.mismatch("type", "text", field: name.text ?? "")
+        }
         if let isEncrypted, isEncrypted.flag == nil {
-            throw JSONObject.mismatch("isEncrypted", "true or false")
+            throw JSONObject.mismatch("isEncrypted", "true or false", field: name.text ?? "")
         }
         guard let value else { return }
         unsafe name.withUTF8 { unsafe begin($0) }

@@ -2,6 +2,8 @@ package import BackstitchCore
 
 /// A record of a reply as a client takes it: its fields are packed as they are read, and what only a hub needs is
 /// checked and left out.
+///
+/// A part of it that can't be read is a matter of this record, and the reply has others.
 package struct PulledRecord: Hashable, Sendable, WireReply {
     package var recordName: String?
     package var recordType: String?
@@ -10,10 +12,20 @@ package struct PulledRecord: Hashable, Sendable, WireReply {
     package var fields = NamedFields()
     /// When the record was last changed, or made if that is not told, in milliseconds since 1970.
     package var modified: Int64?
-    package var isDeleted: Bool
+    package var isDeleted = false
+    /// Why it can't be read; nil if it can. Then all but the name may be missing.
+    package var flaw: WireFormatError?
 
     package init(json: JSONObject) throws(WireFormatError) {
         recordName = try json.text("recordName")
+        do throws(WireFormatError) {
+            try read(json)
+        } catch {
+            flaw = error
+        }
+    }
+
+    private mutating func read(_ json: JSONObject) throws(WireFormatError) {
         recordType = try json.text("recordType")
         recordChangeTag = try json.text("recordChangeTag")
         if let fields = try json.object("fields") {
@@ -26,8 +38,9 @@ package struct PulledRecord: Hashable, Sendable, WireReply {
         _ = try json.flag("createShortGUID")
         let created = try json.object("created")?.stampTime()
         modified = try json.object("modified")?.stampTime() ?? created
-        isDeleted = try json.flag("deleted") ?? false
+        let isDeleted = try json.flag("deleted") ?? false
         try json.object("zoneID")?.checkZoneID()
+        self.isDeleted = isDeleted
     }
 }
 

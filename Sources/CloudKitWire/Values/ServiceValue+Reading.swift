@@ -54,20 +54,25 @@ extension ServiceValue {
             if let text = json.text, let data = Data(base64Encoded: text) {
                 return .bytes(data)
             }
-        case .reference:
-            if json.isObject {
-                return .reference(try ServiceReference(json: JSONObject(json, of: field)))
-            }
-        case .asset:
-            if json.isObject {
-                return .asset(try ServiceAsset(json: JSONObject(json, of: field)))
-            }
-        case .location:
-            if json.isObject {
-                return .location(try ServiceLocation(json: JSONObject(json, of: field)))
+        case .reference, .asset, .location:
+            guard json.isObject else { break }
+            do throws(WireFormatError) {
+                return try object(JSONObject(json, of: field), type)
+            } catch {
+                throw WireFormatError(error.message, field: field)
             }
         }
         throw mismatch(type.rawValue, field)
+    }
+
+    private static func object(
+        _ json: JSONObject, _ type: ServiceFieldType
+    ) throws(WireFormatError) -> ServiceValue {
+        switch type {
+        case .asset: .asset(try ServiceAsset(json: json))
+        case .location: .location(try ServiceLocation(json: json))
+        default: .reference(try ServiceReference(json: json))
+        }
     }
 
     /// The value of untagged JSON: text is STRING, a number in digits alone INT64, any other DOUBLE,
@@ -105,7 +110,7 @@ extension ServiceValue {
     }
 
     private static func mismatch(_ type: String, _ field: String) -> WireFormatError {
-        WireFormatError("Invalid value, expected type \(type). (field '\(field)')")
+        WireFormatError("Invalid value, expected type \(type).", field: field)
     }
 }
 

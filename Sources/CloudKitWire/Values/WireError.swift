@@ -1,3 +1,5 @@
+import BackstitchCore
+
 /// What a service answers in place of what was asked: for a whole request or for one item of it.
 package struct WireError: Error, Hashable, Sendable, WireBody {
     /// One of ``WireErrorCode``, or another that is not known here.
@@ -38,10 +40,11 @@ package struct WireError: Error, Hashable, Sendable, WireBody {
             let code = try json.text("serverErrorCode", "extensionErrorCode")
         else { return nil }
         serverErrorCode = code
-        reason = try json.text("reason") ?? ""
-        retryAfter = try json.number("retryAfter")
-        uuid = try json.text("uuid")
-        redirectURL = try json.text("redirectURL", "redirectUrl")
+        // An error is one, whatever form the rest has.
+        reason = json.value("reason")?.text ?? ""
+        retryAfter = json.value("retryAfter")?.finiteNumber
+        uuid = json.value("uuid")?.text
+        redirectURL = (json.value("redirectURL") ?? json.value("redirectUrl"))?.text
         serverRecord = try json.object("serverRecord").map(WireRecord.init(json:))
     }
 

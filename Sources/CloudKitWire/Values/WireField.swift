@@ -30,9 +30,14 @@ extension WireField {
     ///
     /// - Parameter name: Its name, for messages.
     package init(json: JSONObject, name: String) throws(WireFormatError) {
-        let type = try json.text("type")
+        let type: String?
+        do throws(WireFormatError) {
+            type = try json.text("type")
+            isEncrypted = try json.flag("isEncrypted") ?? (type == "ENCRYPTED_BYTES")
+        } catch {
+            throw WireFormatError(error.message, field: name)
+        }
         hasType = type != nil
-        isEncrypted = try json.flag("isEncrypted") ?? (type == "ENCRYPTED_BYTES")
         guard let json = json.value("value") else {
             value = nil
             return

@@ -110,7 +110,7 @@ package enum WireItemKey: Hashable, Sendable {
 
 extension WireItem: WireReply {
     package init(json: JSONObject) throws(WireFormatError) {
-        guard let error = try WireError(itemOf: json) else {
+        guard let error = try Self.error(of: json) else {
             self = .value(try Value(json: json))
             return
         }
@@ -123,6 +123,17 @@ extension WireItem: WireReply {
             key = .record(try json.text("recordName"))
         }
         self = .failure(key, error)
+    }
+
+    /// The error that an item is; nil if it is none. What can't be read in it is told with the record's name.
+    private static func error(of json: JSONObject) throws(WireFormatError) -> WireError? {
+        do throws(WireFormatError) {
+            return try WireError(itemOf: json)
+        } catch {
+            guard let name = json.value("recordName")?.text else { throw error }
+            throw WireFormatError(
+                "The error of the record '\(name)' can't be read: \(error.message)")
+        }
     }
 }
 
