@@ -3,6 +3,7 @@ import BackstitchLog
 import BackstitchStore
 import Foundation
 import Glibc
+import LMDB
 
 /// Brings one content from the service to this device.
 struct AssetDownload {

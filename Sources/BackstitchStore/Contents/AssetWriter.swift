@@ -2,6 +2,7 @@ import BackstitchCore
 import BackstitchLog
 public import Foundation
 import Glibc
+import LMDB
 
 /// Takes the content of a file in parts, so memory use does not grow with its size.
 public final class AssetWriter {
