@@ -85,6 +85,30 @@ import Testing
         #expect(try output("export", fixture.path).split(separator: "\n").count == 3)
     }
 
+    @Test func `Studio's calls name a zone as the commands do`() throws {
+        let server = try StudioProcess(fixture)
+        try server.signIn()
+        func objects(_ call: String, _ member: String) throws -> [[String: Any]] {
+            let body = try #require(try server.read(call).body as? [String: Any])
+            return body[member] as? [[String: Any]] ?? []
+        }
+        let all = try objects("records?entity=Note", "records")
+        #expect(all.map { $0["zone"] as? String } == [nil, "list", "list"])
+        #expect(all.map { $0["owner"] as? String } == [nil, nil, "ada"])
+        let mine = try objects("records?entity=Note&zone=list", "records")
+        #expect(mine.count == 1 && mine[0]["owner"] == nil)
+        let count = try server.read("count?entity=Note&zone=list").body as? [String: Any]
+        #expect(count?["count"] as? Int == 1)
+        let log = try objects("log?record=n&zone=list&owner=ada", "operations")
+        #expect(log.map { $0["sequence"] as? Int } == [3])
+        let history = try server.read("history?entity=Note&record=n&zone=list").body
+        #expect((history as? [[String: Any]])?.map { $0["sequence"] as? Int } == [2])
+        let pending = try objects("outbox", "pending")
+        #expect(pending.map { $0["zone"] as? String } == [nil, "list", "list"])
+        #expect(pending.allSatisfy { $0["record"] as? String == "n" })
+        #expect(try server.read("records?entity=Note&zone=other").status >= 400)
+    }
+
     @Test func `inspect tells what each zone has`() throws {
         let text = try output("inspect", fixture.path)
         #expect(text.contains("list of ada"))
