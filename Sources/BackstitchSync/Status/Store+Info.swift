@@ -1,4 +1,4 @@
-import BackstitchCore
+public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 import LMDB
