@@ -62,7 +62,8 @@ extension StoreStudio {
         for name in changes.keys where !columns.contains(where: { $0.name == name }) {
             throw StudioError(400, "\(id.entity) has no attribute '\(name.printable)'.")
         }
-        return try await store.write(author: Self.author, context: "edit") { transaction in
+        return try await store.write(author: Self.author, context: "edit") {
+            [store] transaction in
             guard let record = try transaction.record(id) else {
                 throw StudioError(409, "The record is not there any more.")
             }
