@@ -68,6 +68,13 @@ package enum LiveValues {
 extension EntityID {
     /// A new id, a UUID of version 7: later ids of a process sort after its earlier ones.
     public init() {
-        self.init(key: RecordKey(.uuid(LiveValues.nextID())))
+        self.init(in: .own)
+    }
+
+    /// A new id of a record in a zone, a UUID of version 7.
+    ///
+    /// - Parameter zone: A zone of the store that the record is saved in.
+    public init(in zone: RecordID.Zone) {
+        self.init(key: RecordKey(.uuid(LiveValues.nextID()), zone: zone.slot))
     }
 }

@@ -33,6 +33,10 @@ public struct StoreError: BackstitchError {
         public static let migrationFailed = Code("migrationFailed")
         /// The entity is not part of the store's schema.
         public static let unknownEntity = Code("unknownEntity")
+        /// The zone is not one of the store's.
+        public static let unknownZone = Code("unknownZone")
+        /// The store can't have more zones.
+        public static let tooManyZones = Code("tooManyZones")
         /// There is no record of that id.
         public static let notFound = Code("notFound")
         /// The operation or transaction is not in the log: it was compacted, or never existed.

@@ -88,6 +88,20 @@ import Testing
         #expect(keys.sorted() == keys)
     }
 
+    @Test func `an id names its zone, and ids of one name differ by it`() {
+        struct Model {}
+        let list = RecordID.Zone(slot: 2)
+        let uuid = UUID()
+        #expect(EntityID<Model>("a").zone == .own)
+        #expect(EntityID<Model>("a", in: .own) == EntityID<Model>("a"))
+        #expect(EntityID<Model>("a", in: .public).key == RecordKey(.text("a"), zone: 1))
+        for id in [EntityID<Model>("a", in: list), EntityID(uuid, in: list)] {
+            #expect(id.zone == list)
+            #expect(id != EntityID<Model>(id.name))
+        }
+        #expect(EntityID<Model>(uuid.uuidString, in: list) == EntityID(uuid, in: list))
+    }
+
     @Test func `ids travel through JSON`() throws {
         struct Model {}
         for id in [EntityID<Model>("plain"), EntityID<Model>(key: RecordKey(.text("z"), zone: 3))] {

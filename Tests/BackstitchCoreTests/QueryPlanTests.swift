@@ -191,6 +191,34 @@ import Testing
                 + "then read 0 index entries and 2000 rows for 1500 records")
     }
 
+    @Test(arguments: Comparison.allCases)
+    func `a scan reads nothing beside bounds of the record key`(comparison: Comparison) throws {
+        let samples = (0..<20).map { Sample(id: EntityID("n\(100 + $0)")) }
+        let source = try MemorySource(samples)
+        let bound = RecordKey("n107")
+        let query = RecordQuery(entity: "Sample").adding(
+            .comparison(.recordKey, comparison, .constant(.reference(bound))))
+        let plan = try QueryPlan(query, in: source.binding, on: source)
+        let before = source.rowReadCount
+        var found: [RecordKey] = []
+        try QueryExecutor.visitKeys(plan, on: source) {
+            found.append(try #require(RecordKey(reading: $0)))
+            return true
+        }
+        let expected = samples.map(\.id.key).filter { key in
+            switch comparison {
+            case .equal: key == bound
+            case .notEqual: key != bound
+            case .less: key < bound
+            case .lessOrEqual: key <= bound
+            case .greater: key > bound
+            case .greaterOrEqual: key >= bound
+            }
+        }
+        #expect(found == expected)
+        if comparison.isOrder { #expect(source.rowReadCount - before == expected.count) }
+    }
+
     @Test func `two indexes together read fewer rows`() throws {
         #expect(
             try counted(

@@ -127,8 +127,9 @@ import Testing
         #expect(
             info.zones == [
                 .init(
-                    name: "Notes", isSetUp: true, hasToken: true, needsPull: true,
-                    isFullFetch: false, suspension: nil)
+                    zone: .own, name: "Notes", owner: nil, database: .private, isSetUp: true,
+                    hasToken: true, needsPull: true, isFullFetch: false, suspension: nil,
+                    retryDate: nil, records: 1, pendingRecords: 1, parkedRecords: 1)
             ])
         #expect(!"\(info)".contains("secret"))
         #expect(info.space.fileBytes >= info.space.usedPages * info.space.pageBytes)

@@ -10,6 +10,7 @@ import Testing
 @Suite(.budgeted) struct ExportingOutboxTests {
     @Test func `a floor of the store's own zone hides no edit of another`() async throws {
         let store = try Store.inMemory(schema: .all)
+        try await store.addZone()
         try await store.write { try $0.save(Department(id: .elsewhere("e"), name: "E")) }
         try await store.write { try $0.save(Department(id: "d", name: "D")) }
         try await store.acknowledgeAll(tag: "t")

@@ -174,6 +174,19 @@ extension Store {
     }
 }
 
+extension Store {
+    /// Gives the store a zone beside its own; the first one gets slot 2.
+    @discardableResult
+    func addZone(
+        _ name: String = "list", owner: String? = nil, in database: DatabaseScope = .private
+    ) async throws -> RecordID.Zone {
+        let slot = try await withLogWriter {
+            $0.catalogChanges.addZone(named: name, owner: owner, in: database)
+        }
+        return RecordID.Zone(slot: try #require(slot))
+    }
+}
+
 extension EntityID {
     /// The id of a record in the zone with slot 2.
     static func elsewhere(_ name: String) -> EntityID {

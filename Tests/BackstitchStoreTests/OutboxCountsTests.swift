@@ -113,7 +113,7 @@ import Testing
         wrong.tally.conflicts += 1
         wrong.tally.add(
             records: 1, operations: 2, isParked: true,
-            of: try #require(right.tally.entities.keys.first))
+            of: try #require(right.tally.entities.keys.first), in: 0)
         try setStored(wrong.bytes, store)
         let problems = try store.verify().problems
         #expect(problems.count == 1 && problems[0].contains("counts"))
@@ -127,6 +127,42 @@ import Testing
         #expect(try stored(store).tally == right.tally)
         #expect(try store.verify().problems == [])
         store.close()
+    }
+
+    @Test func `each zone has counts, and one zone alone is stored as before`() async throws {
+        let store = try Store.inMemory(schema: .all, configuration: .quick)
+        try await store.write { try $0.save(Project(id: "p", title: "t")) }
+        var counting = try stored(store)
+        #expect(counting.bytes[1] == 0 && counting.tally.zones == [:])
+        #expect(counting.tally.counts(in: 0) == counting.tally.entities.values.first)
+
+        let list = try await store.addZone()
+        try await store.write { transaction in
+            for name in ["p", "q", "r"] {
+                try transaction.save(Project(id: .init(name, in: list), title: "t"))
+            }
+            try transaction.save(Department(id: .init("d", in: list), name: "D"))
+        }
+        try await store.write {
+            try $0.save(Project(id: .init("q", in: list), title: "u"))
+            _ = try $0.delete(Project.ID("r", in: list))
+        }
+        counting = try stored(store)
+        #expect(try counting.tally == counted(store))
+        #expect(counting.bytes[1] == 4 && OutboxCounting(counting.bytes) == counting)
+        for end in 10..<counting.bytes.count {
+            #expect(OutboxCounting(Array(counting.bytes[..<end])) == nil)
+        }
+        let there = counting.tally.counts(in: list.slot)
+        #expect(there.records == 3 && there.pendingRecords == 4 && there.pendingOperations == 6)
+        let own = counting.tally.counts(in: 0)
+        #expect(own.records == 1 && own.pendingRecords == 1 && own.tombstones == 0)
+        #expect(try store.read { try StoreInfo.Outbox($0.reader) }.pendingRecords == 5)
+        // While it is being made, the place follows the zones.
+        var begun = counting
+        begun.position = [1, 2, 3]
+        #expect(begun.bytes[1] == 5 && OutboxCounting(begun.bytes) == begun)
+        #expect(try store.verify().problems == [])
     }
 
     @Test func `bytes that are none count again`() async throws {

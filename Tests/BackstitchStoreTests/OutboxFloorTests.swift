@@ -48,6 +48,7 @@ import Testing
     /// A store in which operation 2 is of another zone, and 1 and 3 of its own.
     private func storeOfTwoZones() async throws -> Store {
         let store = try Store.inMemory(schema: .all)
+        try await store.addZone()
         let ids: [Department.ID] = ["a", .elsewhere("a"), "b"]
         for id in ids {
             try await store.write { _ = try $0.save(Department(id: id, name: "n")) }

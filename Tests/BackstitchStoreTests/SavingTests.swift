@@ -11,6 +11,21 @@ import Testing
 
     init() throws { store = try Store.inMemory(schema: .all) }
 
+    @Test func `a record is saved in a zone that the store has, and in no other`() async throws {
+        let list = RecordID.Zone(slot: 2)
+        func save(_ name: String) -> StoreError? {
+            failure {
+                try store.write { try $0.save(Department(id: .init(name, in: list), name: "n")) }
+            }
+        }
+        #expect(save("a")?.code == .unknownZone)
+        #expect(try await store.addZone() == list)
+        #expect(save("a") == nil)
+        try await store.withLogWriter { $0.catalogChanges.endZone(2, at: $0.head) }
+        #expect(save("b")?.code == .unknownZone)
+        #expect(try store.read { try $0.count(Query<Department>().in(list)) } == 1)
+    }
+
     @Test func `save inserts, then updates, then does nothing`() async throws {
         var department = Department(id: "d", name: "One", budget: 5)
         let first = department

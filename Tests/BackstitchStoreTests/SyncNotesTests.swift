@@ -107,6 +107,7 @@ import Testing
         async throws
     {
         let store = try Store.inMemory(schema: .all)
+        try await store.addZone()
         let id = Employee.ID(key: Self.other)
         try await store.write { _ = try $0.save(Employee(id: id, name: "Ada", email: "ada@x")) }
         try await store.withLogWriter { log in

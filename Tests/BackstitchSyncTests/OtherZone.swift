@@ -1,14 +1,25 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 import BackstitchSync
+import Testing
 
 extension Device {
     /// The slot of a zone beside the store's own.
     static let list: UInt8 = 2
 
+    /// Gives the store the zone with the slot ``list``, unless it has it.
+    func addZone() async throws {
+        let slot = try await store.withLogWriter {
+            $0.catalogChanges.addZone(named: "list", in: .private)
+        }
+        #expect(slot == Self.list)
+    }
+
     /// Saves a note of another zone, as an application would.
     func put(_ name: String, _ title: String, slot: UInt8 = Device.list) async throws {
+        try await addZone()
         try await save(
             Note(id: Note.ID(key: RecordKey(RecordName(name), zone: slot)), title: title))
     }

@@ -33,6 +33,7 @@ import Testing
         async throws
     {
         let phone = try await Device.withNotes(cloud)
+        try await phone.addZone()
         let key = RecordKey(RecordName("a"), zone: 2)
         try await phone.save(Note(id: Note.ID(key: key), title: "elsewhere"))
         try await phone.note("b", "two")

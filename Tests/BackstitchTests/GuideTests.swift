@@ -745,6 +745,14 @@ struct NamesInUse: RecordProjection {
         #expect(try store.read { try $0.fetch(anna).map(\.name) } == ["ANNA", "Änne"])
         let sections = try store.read { try $0.fetch(anna.sections(by: \.city)) }
         #expect(sections.map(\.key) == [nil, "Ulm"])
+
+        if let club = try store.zone(named: "club") {
+            try store.write {
+                try $0.save(Resident(id: .init(in: club), name: "Cy", born: .now))
+            }
+            let members = try store.read { try $0.fetch(Query<Resident>().in(club)) }
+            print(members.count)
+        }
     }
 
     @Test func `the README's client is made`() throws {

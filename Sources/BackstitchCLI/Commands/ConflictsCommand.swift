@@ -19,12 +19,18 @@ struct ConflictsCommand: Command {
     let summary = "Shows what was decided where both sides had changed a record, newest first."
     let syntax = Syntax(
         operands: [.store],
-        options: [entity, record, policy, before, limit, undo, take, .json],
+        options: [
+            entity, record, ZoneOptions.zone, ZoneOptions.owner, policy, before, limit, undo, take,
+            .json,
+        ],
         notes: """
             JSON: one object a line, for each conflict the keys:
               sequence  the operation that settled it
               date      when, in UTC
               entity, record
+              zone, owner
+                        the name of the record's zone, and whose that is; neither where it is the
+                        store's own, and no owner where it is yours
               policy    what decided
               base, local, server, outcome
                         the record's values by attribute on each side and in the end; not there
@@ -40,9 +46,12 @@ struct ConflictsCommand: Command {
         if arguments.text(Self.take) != nil {
             throw UsageError("--take goes with --undo.")
         }
+        let store = try open(toShow: arguments.operands[0])
+        defer { store.close() }
+        let zone = try ZoneOptions.chosen(arguments, of: store)
         var filter = RecordConflict.Filter(
             entity: arguments.text(Self.entity),
-            key: arguments.text(Self.record).map { RecordKey($0) },
+            key: ZoneOptions.key(Self.record, arguments, in: zone), zone: zone,
             beforeSequence: try arguments.number(Self.before, as: UInt64.self))
         if let text = arguments.text(Self.policy) {
             guard let policy = ConflictPolicy(text) else {
@@ -52,15 +61,13 @@ struct ConflictsCommand: Command {
             filter.policy = policy
         }
         let limit = try arguments.number(Self.limit, as: Int.self) ?? .max
-        let store = try open(toShow: arguments.operands[0])
-        defer { store.close() }
         let conflicts = try store.read { try $0.conflicts(matching: filter, limit: limit) }
         if conflicts.isEmpty, !arguments.has(.json) { console.output.line("No conflicts.") }
         for conflict in conflicts {
             if arguments.has(.json) {
-                console.output.line(try JSON.line(ConflictDocument(conflict)))
+                console.output.line(try JSON.line(ConflictDocument(conflict, of: store)))
             } else {
-                for line in Self.lines(conflict) { console.output.line(line) }
+                for line in Self.lines(conflict, of: store) { console.output.line(line) }
             }
         }
         return .success
@@ -96,7 +103,7 @@ struct ConflictsCommand: Command {
         let changed: Bool
     }
 
-    private static func lines(_ conflict: RecordConflict) -> [String] {
+    private static func lines(_ conflict: RecordConflict, of store: Store) -> [String] {
         let sides = [
             ("base", conflict.base), ("local", conflict.local), ("server", conflict.server),
             ("outcome", conflict.outcome),
@@ -104,7 +111,7 @@ struct ConflictsCommand: Command {
         let head =
             "\(conflict.sequence)  \(conflict.date?.utc ?? "")  "
             + "\(conflict.record.entity.printable)  "
-            + "\(conflict.record.key.description.printable)  \(conflict.policyName)"
+            + "\(conflict.record.key.text(in: store).printable)  \(conflict.policyName)"
         let names = Set(sides.flatMap { $0.1.map { Array($0.keys) } ?? [] }).sorted()
         var rows = [["", "base", "local", "server", "outcome"]]
         for name in names {
@@ -126,13 +133,15 @@ struct ConflictsCommand: Command {
 
 /// The JSON of a conflict.
 struct ConflictDocument: Encodable {
-    private enum Key: String, CodingKey { case sequence, date, entity, record }
+    private enum Key: String, CodingKey { case sequence, date, entity, record, zone, owner }
 
     private let conflict: RecordConflict
+    private let zone: ZoneName?
     var settled: LogDocument.Settled
 
-    init(_ conflict: RecordConflict) {
+    init(_ conflict: RecordConflict, of store: Store) {
         self.conflict = conflict
+        zone = ZoneName(of: conflict.record.key, in: store)
         settled = LogDocument.Settled(conflict)
     }
 
@@ -142,6 +151,8 @@ struct ConflictDocument: Encodable {
         try container.encode(conflict.sequence, forKey: .sequence)
         try container.encode(conflict.date?.utc, forKey: .date)
         try container.encode(conflict.record.entity, forKey: .entity)
-        try container.encode(conflict.record.key.description, forKey: .record)
+        try container.encode(conflict.record.name, forKey: .record)
+        try container.encodeIfPresent(zone?.name, forKey: .zone)
+        try container.encodeIfPresent(zone?.owner, forKey: .owner)
     }
 }

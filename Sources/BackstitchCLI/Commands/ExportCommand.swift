@@ -27,7 +27,10 @@ struct ExportCommand: Command {
     let name = "export"
     let summary = "Writes a store's records, or its log, as JSON Lines."
     let syntax = Syntax(
-        operands: [.store], options: [entity, log, schema, file, files, resume, .json],
+        operands: [.store],
+        options: [
+            entity, ZoneOptions.zone, ZoneOptions.owner, log, schema, file, files, resume, .json,
+        ],
         notes: """
             A line is a record: entity, record (its name), zone (its slot, where that is not 0), and
             values by attribute, those included that no schema declares. Values are objects with one
@@ -112,14 +115,15 @@ struct ExportCommand: Command {
         _ store: Store, _ arguments: Arguments, behind last: [UInt8]?, _ output: Output,
         _ progress: Progress
     ) throws -> (Int, String?) {
+        let zone = try ZoneOptions.chosen(arguments, of: store)
         if arguments.has(log) {
-            return try writeLog(of: store, behind: last, output, progress)
+            return try writeLog(of: store, in: zone, behind: last, output, progress)
         }
         let entities = arguments.text(entity)?.split(separator: ",").map(String.init)
         if arguments.has(schema), last == nil {
             output.line(try JSON.line(SchemaLine(schema: StoredSchema(of: store))))
         }
-        return try writeRecords(of: store, entities, behind: last, output, progress)
+        return try writeRecords(of: store, entities, in: zone, behind: last, output, progress)
     }
 
     private static func open(
@@ -132,8 +136,8 @@ struct ExportCommand: Command {
     }
 
     private static func writeRecords(
-        of store: Store, _ entities: [String]?, behind last: [UInt8]?, _ output: Output,
-        _ progress: Progress
+        of store: Store, _ entities: [String]?, in zone: RecordID.Zone?, behind last: [UInt8]?,
+        _ output: Output, _ progress: Progress
     ) throws -> (Int, String?) {
         var place: RecordID?
         if let last {
@@ -144,19 +148,26 @@ struct ExportCommand: Command {
         }
         let total = try store.read { transaction in
             let names = entities ?? store.catalog.entities.map(\.name)
-            return try names.reduce(0) { $0 + (try transaction.count(of: $1)) }
+            return try names.reduce(0) { count, name in
+                guard let zone else { return count + (try transaction.count(of: name)) }
+                return count + (try transaction.count(RecordQuery(entity: name).in(zone)))
+            }
         }
-        let count = try store.export(
-            entities: entities, after: place, progress: { progress.update(done: $0, total: total) }
-        ) { lines in
-            output.write(String(decoding: lines, as: UTF8.self))
-            if output.isClosed { throw ReaderLeft() }
+        let export = RecordExport(entities: entities, place: place, zone: zone)
+        let count = try store.read { transaction in
+            try export.run(transaction) {
+                progress.update(done: $0, total: total)
+            } to: { lines in
+                output.write(String(decoding: lines, as: UTF8.self))
+                if output.isClosed { throw ReaderLeft() }
+            }
         }
         return (count, place.map { "\($0)" })
     }
 
     private static func writeLog(
-        of store: Store, behind last: [UInt8]?, _ output: Output, _ progress: Progress
+        of store: Store, in zone: RecordID.Zone?, behind last: [UInt8]?, _ output: Output,
+        _ progress: Progress
     ) throws -> (Int, String?) {
         struct Place: Decodable { let sequence: UInt64 }
         var next: UInt64 = 1
@@ -168,12 +179,17 @@ struct ExportCommand: Command {
         }
         let place = next > 1 ? "\(next - 1)" : nil
         let head = try store.read { try $0.lastSequence }
+        let filter = LoggedOperation.Filter(entity: nil, key: nil, zone: zone)
         var count = 0
         while next <= head {
-            let operations = try store.operations(from: next, limit: operationsMax)
-                .prefix { $0.sequence <= head }
+            let operations = try store.operations(
+                from: next, limit: operationsMax, matching: filter
+            )
+            .prefix { $0.sequence <= head }
             guard let end = operations.last?.sequence else { break }
-            for operation in operations { output.line(try JSON.line(LogDocument(operation))) }
+            for operation in operations {
+                output.line(try JSON.line(LogDocument(operation, of: store)))
+            }
             if output.isClosed { throw ReaderLeft() }
             count += operations.count
             progress.update(done: Int(end), total: Int(head))

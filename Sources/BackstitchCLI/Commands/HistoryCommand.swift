@@ -37,9 +37,9 @@ struct HistoryCommand: Command {
         }
         for entry in history {
             if arguments.has(.json) {
-                console.output.line(try JSON.line(HistoryDocument(entry)))
+                console.output.line(try JSON.line(HistoryDocument(entry, of: store)))
             } else {
-                for line in LogLines.lines(entry.operation) { console.output.line(line) }
+                for line in LogLines.lines(entry.operation, of: store) { console.output.line(line) }
                 if entry.isBaseline { console.output.line(Self.baselineNote) }
             }
         }
@@ -56,8 +56,8 @@ struct HistoryDocument: Encodable {
     var operation: LogDocument
     var values: [String: RecordValue]?
 
-    init(_ entry: HistoryEntry) {
-        operation = LogDocument(entry.operation)
+    init(_ entry: HistoryEntry, of store: Store) {
+        operation = LogDocument(entry.operation, of: store)
         values = entry.values
     }
 

@@ -30,7 +30,9 @@ struct InspectCommand: Command {
                              are too many names of types or fields
               undeliveredCount  the records that the service could not deliver so far; they are looked
                              up again
-              zones          of each: name, setUp, hasToken, needsPull, fullFetch, and suspension
+              zones          of each, the store's own first: name, owner where that is not you,
+                             database (private, shared, public), records, pendingRecords,
+                             parkedRecords, setUp, hasToken, needsPull, fullFetch, and suspension
                              where it is suspended
               projections    of each: name, version, checkpoint (the last operation that its view has),
                              complete (otherwise it is being built), entries, and failedAt and
@@ -109,7 +111,15 @@ struct InspectCommand: Command {
                     entity.tombstones.grouped,
                 ] + (hasUnreadable ? [entity.unreadable.grouped] : [])
             }, rightAligned: [1, 2, 3])
-        lines += section(["Zone", "State"], info.zones.map { [$0.name.printable, state(of: $0)] })
+        lines += section(
+            ["Zone", "Records", "Pending", "Parked", "State"],
+            info.zones.map { zone in
+                [
+                    ZoneName(name: zone.name ?? "", owner: zone.owner).text.printable,
+                    zone.records.grouped, zone.pendingRecords.grouped, zone.parkedRecords.grouped,
+                    state(of: zone),
+                ]
+            }, rightAligned: [1, 2, 3])
         lines += section(
             ["Projection", "Version", "Checkpoint", "Entries", "State"],
             info.projections.map { projection in

@@ -31,6 +31,11 @@ struct InspectDocument: Encodable {
 
     struct Zone: Encodable {
         let name: String
+        let owner: String?
+        let database: String
+        let records: Int
+        let pendingRecords: Int
+        let parkedRecords: Int
         let setUp: Bool
         let hasToken: Bool
         let needsPull: Bool
@@ -116,7 +121,10 @@ struct InspectDocument: Encodable {
         undeliveredCount = info.undeliveredRecords
         zones = info.zones.map {
             Zone(
-                name: $0.name, setUp: $0.isSetUp, hasToken: $0.hasToken, needsPull: $0.needsPull,
+                name: $0.name ?? "", owner: $0.owner, database: $0.database.rawValue,
+                records: $0.records, pendingRecords: $0.pendingRecords,
+                parkedRecords: $0.parkedRecords, setUp: $0.isSetUp, hasToken: $0.hasToken,
+                needsPull: $0.needsPull,
                 fullFetch: $0.isFullFetch, suspension: $0.suspension)
         }
         projections = info.projections.map { Projection($0) }

@@ -21,7 +21,8 @@ struct LogCommand: Command {
     let name = "log"
     let summary = "Shows the operations of a store's log, oldest first."
     let syntax = Syntax(
-        operands: [.store], options: [record, entity, last, from, follow, .json],
+        operands: [.store],
+        options: [record, entity, ZoneOptions.zone, ZoneOptions.owner, last, from, follow, .json],
         notes: """
             Nothing in the store is changed. Following ends with exit code 0 when it is
             interrupted (Control-C) or when nobody reads the output any more.
@@ -36,6 +37,8 @@ struct LogCommand: Command {
               transaction          the sequence of the first operation of the same transaction
               date                 the time of its clock, in UTC
               entity, record       whose it is
+              zone, owner          the name of the record's zone, and whose that is; neither where
+                                   it is the store's own, and no owner where it is yours
               previous             the sequence of the record's operation before; 0 for none
               changes              of each attribute: attribute, and before and after where there
                                    is a value
@@ -56,24 +59,27 @@ struct LogCommand: Command {
         guard last == nil || from == nil else {
             throw UsageError("The options --last and --from exclude each other.")
         }
+        let store = try open(toShow: arguments.operands[0])
+        defer { store.close() }
+        let zone = try ZoneOptions.chosen(arguments, of: store)
         let filter = LoggedOperation.Filter(
             entity: arguments.text(Self.entity),
-            key: arguments.text(Self.record).map { RecordKey($0) })
+            key: ZoneOptions.key(Self.record, arguments, in: zone), zone: zone)
         let writesJSON = arguments.has(.json)
         var isEmpty = true
         func write(_ operations: [LoggedOperation]) throws {
             isEmpty = isEmpty && operations.isEmpty
             for operation in operations {
                 if writesJSON {
-                    console.output.line(try JSON.line(LogDocument(operation)))
+                    console.output.line(try JSON.line(LogDocument(operation, of: store)))
                 } else {
-                    for line in LogLines.lines(operation) { console.output.line(line) }
+                    for line in LogLines.lines(operation, of: store) {
+                        console.output.line(line)
+                    }
                 }
             }
         }
 
-        let store = try open(toShow: arguments.operands[0])
-        defer { store.close() }
         var next = from ?? 1
         if let last {
             let (operations, head) = try store.read {

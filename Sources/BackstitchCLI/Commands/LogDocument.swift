@@ -37,6 +37,8 @@ struct LogDocument: Encodable {
     let date: String
     let entity: String
     let record: String
+    let zone: String?
+    let owner: String?
     let previous: UInt64
     var changes: [Change]
     let changeTag: String?
@@ -44,7 +46,8 @@ struct LogDocument: Encodable {
     let parkReason: String?
     var conflict: Settled?
 
-    init(_ operation: LoggedOperation) {
+    init(_ operation: LoggedOperation, of store: Store) {
+        let zone = ZoneName(of: operation.record.key, in: store)
         sequence = operation.sequence
         kind = "\(operation.kind)"
         origin = "\(operation.origin)"
@@ -53,7 +56,9 @@ struct LogDocument: Encodable {
         transaction = operation.transaction
         date = operation.date.utc
         entity = operation.record.entity
-        record = operation.record.key.description
+        record = operation.record.name
+        self.zone = zone?.name
+        owner = zone?.owner
         previous = operation.previous
         changes = operation.changes.map {
             Change(attribute: $0.attribute, before: $0.before, after: $0.after)

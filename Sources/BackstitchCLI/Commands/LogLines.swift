@@ -8,13 +8,13 @@ enum LogLines {
     /// The most characters of a value that are shown.
     static let valueCountMax = 120
 
-    static func lines(_ operation: LoggedOperation) -> [String] {
+    static func lines(_ operation: LoggedOperation, of store: Store) -> [String] {
         var title = [
             pad("\(operation.sequence)", to: 8, atEnd: false), operation.date.utc,
             pad("\(operation.origin)", to: 6), pad("\(operation.kind)", to: 11),
         ]
         title += [
-            operation.record.entity.printable, operation.record.key.description.printable,
+            operation.record.entity.printable, operation.record.key.text(in: store).printable,
         ]
         if !operation.author.isEmpty { title.append("by \(operation.author.printable)") }
         var details = operation.changes.map { change -> [String] in

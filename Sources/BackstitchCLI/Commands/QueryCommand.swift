@@ -7,7 +7,8 @@ import Terminal
 struct QueryCommand: Command {
     struct Document: Encodable {
         let record: String
-        let zone: UInt8?
+        let zone: String?
+        let owner: String?
         let values: [String: RecordValue]
     }
 
@@ -42,7 +43,10 @@ struct QueryCommand: Command {
     let summary = "Shows the records of an entity for which a condition holds."
     let syntax = Syntax(
         operands: [.store, Syntax.Operand(name: "ENTITY", summary: "The name of the entity.")],
-        options: [condition, sort, limit, offset, select, count, group, explain, .json],
+        options: [
+            condition, ZoneOptions.zone, ZoneOptions.owner, sort, limit, offset, select, count,
+            group, explain, .json,
+        ],
         notes: """
             TEXT is made of tests of attributes, with 'and', 'or', 'not' and parentheses:
 
@@ -65,11 +69,12 @@ struct QueryCommand: Command {
             numbers with a unit: 1.5s, 20ms, or us, ns, min, h. References are record names in quotes;
             recordName is the record's own. A name that is a keyword or has odd characters is put
             between backticks. Without --sort, records are in the order of their keys: UUIDs first,
-            then other names, shorter ones before longer ones. They are not held in memory; a
-            sorted answer is.
+            then other names, shorter ones before longer ones, those of the store's own zone before
+            those of others. They are not held in memory; a sorted answer is.
 
             JSON: one object a line.
-              record, zone (where that is not 0), values as 'export' has them
+              record, zone (the name of its zone, where that is not the store's own), owner (of the
+              zone, where that is not you), values as 'export' has them
             With --count one object: count
             With --group one object a line: keys (the values in the order of NAMES), count
             With --explain one object: steps (in words)
@@ -83,7 +88,7 @@ struct QueryCommand: Command {
             let known = store.catalog.entities.map(\.name).sorted().joined(separator: ", ")
             throw Refusal("The store has no entity '\(name.printable)'. It has: \(known).")
         }
-        let query = try Self.query(arguments, entity, in: store.catalog.entities)
+        let query = try Self.query(arguments, entity, of: store)
         let isJSON = arguments.has(.json)
         if arguments.has(Self.explain) {
             let steps = try store.read { try $0.explain(query) }.steps
@@ -108,10 +113,10 @@ struct QueryCommand: Command {
         try Self.visit(query, isSorted: arguments.text(Self.sort) != nil, store) { records in
             if isJSON {
                 for record in records {
-                    console.output.line(try JSON.line(Self.document(record, columns)))
+                    console.output.line(try JSON.line(Self.document(record, columns, of: store)))
                 }
             } else {
-                Self.write(records, columns, withTitles: isFirst, console)
+                Self.write(records, columns, of: store, withTitles: isFirst, console)
             }
             isFirst = false
             return !console.output.isClosed
@@ -120,12 +125,14 @@ struct QueryCommand: Command {
     }
 
     static func query(
-        _ arguments: Arguments, _ entity: CatalogEntity, in catalog: [CatalogEntity]
+        _ arguments: Arguments, _ entity: CatalogEntity, of store: Store
     ) throws -> RecordQuery {
         var query = RecordQuery(entity: entity.name)
+        if let zone = try ZoneOptions.chosen(arguments, of: store) { query = query.in(zone) }
         if let text = arguments.text(condition) {
             do throws(ConditionError) {
-                query = query.where(try ConditionParser.parse(text, of: entity, in: catalog))
+                query = query.where(
+                    try ConditionParser.parse(text, of: entity, in: store.catalog.entities))
             } catch {
                 throw UsageError("The condition can't be read. " + error.description(in: text))
             }
@@ -201,23 +208,24 @@ struct QueryCommand: Command {
     }
 
     static func document(
-        _ record: DynamicRecord, _ columns: [CatalogAttribute]
+        _ record: DynamicRecord, _ columns: [CatalogAttribute], of store: Store
     ) -> Document {
+        let zone = ZoneName(of: record.id.key, in: store)
         var values: [String: RecordValue] = [:]
         for column in columns { values[column.name] = value(column, record) }
         return Document(
-            record: record.id.name, zone: record.id.key.zone == 0 ? nil : record.id.key.zone,
-            values: values)
+            record: record.id.name, zone: zone?.name, owner: zone?.owner, values: values)
     }
 
     private static func write(
-        _ records: [DynamicRecord], _ columns: [CatalogAttribute], withTitles: Bool,
-        _ console: Console
+        _ records: [DynamicRecord], _ columns: [CatalogAttribute], of store: Store,
+        withTitles: Bool, _ console: Console
     ) {
         if records.isEmpty, withTitles { return console.output.line("No records.") }
         let titles = ["Record"] + columns.map(\.name.printable)
         let rows = records.map { record in
-            [record.id.key.description.printable] + columns.map { LogLines.text(value($0, record)) }
+            [record.id.key.text(in: store).printable]
+                + columns.map { LogLines.text(value($0, record)) }
         }
         for line in lines(rows, titles, withTitles: withTitles, columns: console.columns) {
             console.output.line(line)

@@ -24,20 +24,20 @@ extension StoreStudio {
                 context: "undo of transaction \(transaction)")
             return true
         case "records/revert":
-            let record = try Self.record(call)
+            let record = try self.record(call)
             return try await store.write(author: Self.author, context: "revert") { transaction in
                 try transaction.revert(record)
             }
         case "records/edit":
             return try await edit(call)
         case "parked/retry":
-            let record = try Self.record(call)
+            let record = try self.record(call)
             return try await store.withLogWriter { log in
                 let entity = try log.reader.table(named: record.entity).number
                 return try log.marks.release(entity, record.key)
             }
         case "parked/discard":
-            let record = try Self.record(call)
+            let record = try self.record(call)
             return try await store.withLogWriter(author: Self.author, context: "discard") { log in
                 let entity = try log.reader.table(named: record.entity).number
                 return try Discard(log).discardParked(entity, record.key)
@@ -49,7 +49,7 @@ extension StoreStudio {
     /// Gives some attributes of a record other values, as a save of the app would; what the service
     /// refused is then pushed again.
     private func edit(_ call: StudioCall) async throws -> Bool {
-        let id = try Self.record(call)
+        let id = try self.record(call)
         let known = try Self.sequence(call, "lastSequence")
         let text = try call.required("values")
         guard let changes = try? JSON.value([String: RecordValue?].self, Array(text.utf8)),
@@ -62,14 +62,15 @@ extension StoreStudio {
         for name in changes.keys where !columns.contains(where: { $0.name == name }) {
             throw StudioError(400, "\(id.entity) has no attribute '\(name.printable)'.")
         }
-        return try await store.write(author: Self.author, context: "edit") { transaction in
+        return try await store.write(author: Self.author, context: "edit") {
+            [store] transaction in
             guard let record = try transaction.record(id) else {
                 throw StudioError(409, "The record is not there any more.")
             }
             guard record.lastSequence == known else {
                 throw StudioError(409, "The record was changed meanwhile. Look at it again first.")
             }
-            var values = QueryCommand.document(record, columns).values
+            var values = QueryCommand.document(record, columns, of: store).values
             for (name, value) in changes { values[name] = value ?? .null }
             return try transaction.save(values, as: id.key, of: id.entity) != .unchanged
         }

@@ -24,7 +24,7 @@ extension StoreStudio {
 
     /// The newest operations of a record; fewer than were asked for if their values are large.
     func history(_ call: StudioCall) throws -> [HistoryDocument] {
-        let record = try Self.record(call)
+        let record = try self.record(call)
         let limit = try Self.limit(call)
         var entries: [HistoryEntry] = []
         var count = min(limit, Self.firstCount)
@@ -36,12 +36,12 @@ extension StoreStudio {
             }
             count = min(limit, count * 4)
         }
-        return entries.map { HistoryDocument($0).shown }
+        return entries.map { HistoryDocument($0, of: store).shown }
     }
 
     /// How a record stands with the service; nil if the store has no such record.
     func state(_ call: StudioCall) throws -> StudioDocument.State? {
-        let id = try Self.record(call)
+        let id = try self.record(call)
         return try store.read { transaction in
             guard let record = try transaction.record(id, includesDeleted: true) else { return nil }
             let parked =
@@ -51,7 +51,7 @@ extension StoreStudio {
             return StudioDocument.State(
                 state: record.state.rawValue, lastSequence: record.lastSequence,
                 syncedSequence: record.syncedSequence, onService: record.hasChangeTag,
-                parked: parked.map(StudioDocument.Parked.init))
+                parked: parked.map { StudioDocument.Parked($0, of: store) })
         }
     }
 
@@ -59,28 +59,31 @@ extension StoreStudio {
     /// log tells.
     func find(_ call: StudioCall) throws -> [String] {
         let name = try call.required("record")
+        let zone = try self.zone(call) ?? .own
         let entities = store.catalog.entities.map(\.name)
         return try store.read { transaction in
             try entities.filter { entity in
-                let id = RecordID(entity: entity, name: name)
+                let id = RecordID(entity: entity, name: name, zone: zone)
                 return try transaction.record(id, includesDeleted: true) != nil
             }
         }
     }
 
     func conflicts(_ call: StudioCall) throws -> [ConflictDocument] {
-        let (entity, key) = (call.text("entity"), call.text("record").map { RecordKey($0) })
+        let (entity, zone) = (call.text("entity"), try self.zone(call))
+        let key = call.text("record").map { RecordKey($0, zone: zone ?? .own) }
         let limit = try Self.limit(call)
         var before: UInt64? = try call.number("before")
         var conflicts: [ConflictDocument] = []
         var bytes = 0
         // A few at a time: each has four sides, whose values may be large.
         while conflicts.count < limit, bytes < StudioBudget.answerBytesMax {
-            let filter = RecordConflict.Filter(entity: entity, key: key, beforeSequence: before)
+            let filter = RecordConflict.Filter(
+                entity: entity, key: key, zone: zone, beforeSequence: before)
             let count = min(Self.firstCount, limit - conflicts.count)
             let part = try store.read { try $0.conflicts(matching: filter, limit: count) }
             for conflict in part {
-                let document = ConflictDocument(conflict).shown
+                let document = ConflictDocument(conflict, of: store).shown
                 bytes += document.settled.answerBytes
                 conflicts.append(document)
             }
@@ -98,16 +101,18 @@ extension StoreStudio {
             )
         }
         return StudioDocument.Outbox(
-            pending: pending.map(StudioDocument.Pending.init),
-            parked: parked.map(StudioDocument.Parked.init),
+            pending: pending.map { StudioDocument.Pending($0, of: store) },
+            parked: parked.map { StudioDocument.Parked($0, of: store) },
             cut: max(pending.count, parked.count) == Self.rowsMax)
     }
 
     /// A page of the log before a sequence, newest first. Operations that a filter leaves out are
     /// looked at up to a limit; the answer says where to go on.
     func log(_ call: StudioCall) throws -> StudioDocument.Log {
+        let zone = try self.zone(call)
         let filter = LoggedOperation.Filter(
-            entity: call.text("entity"), key: call.text("record").map { RecordKey($0) })
+            entity: call.text("entity"),
+            key: call.text("record").map { RecordKey($0, zone: zone ?? .own) }, zone: zone)
         let limit = try Self.limit(call)
         let given = try call.number("before", as: UInt64.self)
         let budget = StudioBudget()
@@ -124,7 +129,7 @@ extension StoreStudio {
                 start = upper > 1 + step ? upper - step : 1
                 let part = try transaction.operations(in: start..<upper, matching: filter)
                 for operation in part.reversed() {
-                    let document = LogDocument(operation).shown
+                    let document = LogDocument(operation, of: store).shown
                     bytes += document.answerBytes
                     found.append(document)
                 }
@@ -146,22 +151,29 @@ extension StoreStudio {
         guard let entity = store.catalog.entities.first(where: { $0.name == name }) else {
             throw StudioError(404, "The store has no entity '\(name.printable)'.")
         }
-        let options = ["where", "sort"].compactMap { option in
+        let options = ["where", "sort", "zone", "owner"].compactMap { option in
             call.text(option).map { "--\(option)=\($0)" }
         }
         let words = options + ["--", path, name]
         guard let arguments = try Arguments(words, syntax: QueryCommand().syntax) else {
             throw StudioError(400, "That is no query.")
         }
-        return (try QueryCommand.query(arguments, entity, in: store.catalog.entities), entity)
+        return (try QueryCommand.query(arguments, entity, of: store), entity)
     }
 
     static func limit(_ call: StudioCall) throws -> Int {
         min(max(1, try call.number("limit") ?? rowsMax), rowsMax)
     }
 
-    static func record(_ call: StudioCall) throws(StudioError) -> RecordID {
-        RecordID(entity: try call.required("entity"), name: try call.required("record"))
+    /// The record that a call names, in the store's own zone unless it names another.
+    func record(_ call: StudioCall) throws -> RecordID {
+        RecordID(
+            entity: try call.required("entity"), name: try call.required("record"),
+            zone: try zone(call) ?? .own)
+    }
+
+    private func zone(_ call: StudioCall) throws -> RecordID.Zone? {
+        try ZoneOptions.chosen(named: call.text("zone"), owner: call.text("owner"), of: store)
     }
 }
 

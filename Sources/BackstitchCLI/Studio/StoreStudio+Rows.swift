@@ -59,7 +59,7 @@ extension StoreStudio {
                                 RecordID(entity: query.entity, key: key))
                         else { return }
                         guard bytes < StudioBudget.answerBytesMax else { throw PageFull() }
-                        let document = Self.document(record, columns, isWhole: isWhole)
+                        let document = self.document(record, columns, isWhole: isWhole)
                         bytes += document.values.answerBytes
                         records.append(StudioDocument.Record(document: document, place: nil))
                     }
@@ -77,13 +77,14 @@ extension StoreStudio {
         }
     }
 
-    private static func document(
+    private func document(
         _ record: DynamicRecord, _ columns: [CatalogAttribute], isWhole: Bool = false
     ) -> QueryCommand.Document {
-        let document = QueryCommand.document(record, columns)
+        let document = QueryCommand.document(record, columns, of: store)
         guard !isWhole else { return document }
         return QueryCommand.Document(
-            record: document.record, zone: document.zone, values: document.values.shown)
+            record: document.record, zone: document.zone, owner: document.owner,
+            values: document.values.shown)
     }
 
     /// What the next rows have of the answer.
@@ -93,7 +94,7 @@ extension StoreStudio {
         let columns = entity.attributes.filter(\.isDeclared)
         var records: [StudioDocument.Record] = []
         let scan = try scan(query, place, count: limit) { record, place in
-            let document = Self.document(record, columns)
+            let document = self.document(record, columns)
             records.append(StudioDocument.Record(document: document, place: place))
         }
         return StudioDocument.Records(
@@ -130,7 +131,7 @@ extension StoreStudio {
     /// that the commits keep.
     func count(_ call: StudioCall) throws -> StudioDocument.Count {
         let (query, entity) = try query(call)
-        guard call.text("where") != nil else {
+        guard call.text("where") ?? call.text("zone") != nil else {
             return StudioDocument.Count(count: try total(entity), atLeast: false)
         }
         let max = Self.countMax

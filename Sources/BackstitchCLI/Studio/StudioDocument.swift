@@ -115,12 +115,17 @@ enum StudioDocument {
     struct Pending: Encodable {
         let entity: String
         let record: String
+        let zone: String?
+        let owner: String?
         let change: String
         let lastSequence: UInt64
 
-        init(_ pending: PendingRecord) {
+        init(_ pending: PendingRecord, of store: Store) {
+            let zone = ZoneName(of: pending.record.key, in: store)
             entity = pending.record.entity
-            record = pending.record.key.description
+            record = pending.record.name
+            self.zone = zone?.name
+            owner = zone?.owner
             change = pending.change.rawValue
             lastSequence = pending.lastSequence
         }
@@ -129,14 +134,19 @@ enum StudioDocument {
     struct Parked: Encodable {
         let entity: String
         let record: String
+        let zone: String?
+        let owner: String?
         let sequence: UInt64
         let reason: String
         let code: String?
         let message: String
 
-        init(_ parked: ParkedRecord) {
+        init(_ parked: ParkedRecord, of store: Store) {
+            let zone = ZoneName(of: parked.record.key, in: store)
             entity = parked.record.entity
-            record = parked.record.key.description
+            record = parked.record.name
+            self.zone = zone?.name
+            owner = zone?.owner
             sequence = parked.sequence
             reason = parked.reason
             code = parked.code.map { "\($0)" }

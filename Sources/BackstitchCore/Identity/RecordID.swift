@@ -44,9 +44,14 @@ extension RecordID: Comparable {
 
 extension RecordID {
     /// A zone that records of a store belong to.
+    ///
+    /// It means something in one store, and in copies of it, alone: what another store calls by the same value may
+    /// be another zone. Names of zones mean the same in all stores.
     public struct Zone: Hashable, Sendable {
         /// The zone that the store is synchronised with.
         public static let own = RecordID.Zone(slot: 0)
+        /// The public database's zone.
+        public static let `public` = RecordID.Zone(slot: 1)
 
         package let slot: UInt8
 

@@ -54,7 +54,7 @@ extension Query {
     /// their keys; nil if it asks for anything else. What is generic is inlined into the user's code.
     @inlinable package var pointTest: PointTest? {
         guard sorts.isEmpty, referrers == nil, predicates.count + conditions.count == 1,
-            limitCount ?? 1 > 0, offsetCount >= 0
+            zone == nil, limitCount ?? 1 > 0, offsetCount >= 0
         else { return nil }
         guard let predicate = predicates.first else {
             return conditions[0].equality.map { .equality($0.keyPath, $0.value, $0.comparison) }
@@ -68,7 +68,7 @@ extension Query {
     package func pointLookup(_ forms: inout PointLookupForms) -> PointLookup? {
         if let test = pointTest { return forms.lookup(test) { Model.position(at: $0) } }
         guard let referrers, sorts.isEmpty, predicates.isEmpty, conditions.isEmpty,
-            limitCount ?? 1 > 0, offsetCount >= 0,
+            zone == nil, limitCount ?? 1 > 0, offsetCount >= 0,
             let position = forms.position(at: referrers.inverse, { Model.position(at: $0) })
         else { return nil }
         return PointLookup(position: position, value: .reference(referrers.owner))

@@ -25,6 +25,8 @@ public struct Query<Model: Entity>: QueryConditions {
     @usableFromInline var predicates: [Predicate<Model>]
     @usableFromInline var conditions: [QueryCondition<Model>]
     @usableFromInline let referrers: ToMany<Model>?
+    /// The zone whose records are asked for; nil for all.
+    @usableFromInline var zone: RecordID.Zone?
     @usableFromInline var sorts: [Sort]
     @usableFromInline package private(set) var limitCount: Int?
     @usableFromInline package private(set) var offsetCount: Int
@@ -43,7 +45,7 @@ public struct Query<Model: Entity>: QueryConditions {
     @inlinable
     init(referrers: ToMany<Model>?) {
         self.referrers = referrers
-        (predicates, conditions, sorts) = ([], [], [])
+        (predicates, conditions, sorts, zone) = ([], [], [], nil)
         (limitCount, offsetCount) = (nil, 0)
     }
 
@@ -60,6 +62,19 @@ public struct Query<Model: Entity>: QueryConditions {
     public func `where`(_ condition: QueryCondition<Model>) -> Query {
         var query = self
         query.conditions.append(condition)
+        return query
+    }
+
+    /// The query for the records of one zone; the last zone that is given counts.
+    ///
+    /// Without it a query asks for the records of all zones of the store. In the order of record keys those of the
+    /// own zone come first. A zone that the store does not have gives no records.
+    /// - Complexity: Where all records are looked at, only those of the zone are; where an index leads to records,
+    ///   those of other zones are read and left out.
+    @inlinable
+    public func `in`(_ zone: RecordID.Zone) -> Query {
+        var query = self
+        query.zone = zone
         return query
     }
 
@@ -142,6 +157,7 @@ public struct Query<Model: Entity>: QueryConditions {
     ///   a stored attribute.
     public func lowered() throws -> RecordQuery {
         var result = RecordQuery(entity: Model.entityName)
+        result.zone = zone
         if let referrers {
             let name = try Self.attribute(at: referrers.inverse)
             result = result.adding(

@@ -65,11 +65,10 @@ extension QueryExecutor {
         }
         switch plan.access {
         case .nothing: return
-        case .scan(let isReversed):
-            try unsafe source.visitRows(
-                of: entity, within: part ?? plan.rowRange(isReversed: isReversed),
-                reversed: isReversed
-            ) { key, body in
+        case .scan(let bounds, let isReversed):
+            let range = part ?? plan.rowRange(within: bounds, isReversed: isReversed)
+            try unsafe source.visitRows(of: entity, within: range, reversed: isReversed) {
+                key, body in
                 guard try unsafe holds(runner, context, key: key, body: body) else { return true }
                 return try unsafe visit(noBytes, key, body)
             }

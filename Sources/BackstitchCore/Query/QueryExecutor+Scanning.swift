@@ -29,7 +29,8 @@ extension QueryExecutor {
         visit: (_ key: UnsafeRawBufferPointer, _ place: UnsafeRawBufferPointer) throws -> Void
     ) throws -> QueryScan {
         let plan = try QueryPlan(scanning: query, in: entity)
-        let range = KeyRange(lower: through.map { $0 + [0] } ?? [], upper: nil)
+        var range = KeyRange(lower: through.map { $0 + [0] } ?? [], upper: nil)
+        if case .scan(let bounds, _) = plan.access { range = bounds.intersection(range) }
         var scan = QueryScan()
         var buffer = SortBuffer(countMax: count, after: after)
         let leading = plan.steps.first?.leading

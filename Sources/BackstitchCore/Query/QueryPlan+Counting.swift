@@ -11,9 +11,12 @@ extension QueryPlan.Access {
         switch self {
         case .nothing: return 0
         case .records(let keys): return min(keys.count, bound)
-        case .scan:
-            if let known = try source.rowCount(of: entity) { return min(known, bound) }
-            try unsafe source.visitRows(of: entity, within: .all, reversed: false) { _, _ in step()
+        case .scan(let range, _):
+            if range == .all, let known = try source.rowCount(of: entity) {
+                return min(known, bound)
+            }
+            try unsafe source.visitRows(of: entity, within: range, reversed: false) { _, _ in
+                step()
             }
         case .index(let attribute, let ranges, _):
             _ = try unsafe KeySource.index(attribute, ranges).visit(of: entity, on: source) { _ in

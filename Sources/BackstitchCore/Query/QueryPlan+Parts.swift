@@ -8,11 +8,17 @@ extension QueryPlan {
     package func parts<Source: RowSource & ~Copyable>(
         on source: borrowing Source
     ) throws -> [KeyRange] {
-        guard case .scan(let isReversed) = access, position == nil, source.footprint == nil,
+        guard case .scan(let bounds, let isReversed) = access, position == nil,
+            source.footprint == nil,
             ordering == .inMemory || limit == nil && offset == 0,
             !sortsByOthers, test?.needsContext != true
         else { return [] }
-        let parts = try source.rowParts(of: entity.number)
+        var parts = try source.rowParts(of: entity.number)
+        if bounds != .all {
+            parts = parts.map { $0.intersection(bounds) }.filter { !$0.isEmpty }
+            // One thread reads one piece, or none, as well.
+            if parts.count < 2 { return [] }
+        }
         return isReversed ? parts.reversed() : parts
     }
 

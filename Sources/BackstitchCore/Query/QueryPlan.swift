@@ -7,8 +7,8 @@ package struct QueryPlan: Sendable {
     package enum Access: Hashable, Sendable {
         /// No row can match.
         case nothing
-        /// Every row, by record key.
-        case scan(isReversed: Bool)
+        /// Every row whose record key is within a range, by record key.
+        case scan(KeyRange = .all, isReversed: Bool)
         /// The rows with these keys, which ascend.
         case records([RecordKey])
         /// The entries of an index within disjoint ranges, which ascend.
@@ -101,8 +101,8 @@ package struct QueryPlan: Sendable {
     init(scanning query: RecordQuery, in entity: EntityBinding) throws {
         try self.init(query, in: entity, needsRows: true, relating: { _ in [:] }) { planner in
             QueryPlanner.Choice(
-                access: .scan(isReversed: false), ordering: .inMemory,
-                rest: Array(planner.conditions.indices))
+                access: .scan(planner.keyBounds, isReversed: false), ordering: .inMemory,
+                rest: planner.positionsBesideBounds)
         }
     }
 

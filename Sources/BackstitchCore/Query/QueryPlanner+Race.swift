@@ -12,6 +12,7 @@ extension QueryPlanner {
         var bound =
             candidates.count == 1 && readsRows(with: candidates[0])
             ? max(costs.firstBound, costs.scanBound) : costs.firstBound
+        let scan = QueryPlan.Access.scan(keyBounds, isReversed: false)
         while bound <= costs.lastBound {
             var best: (best: Candidate, count: Int)?
             for candidate in candidates {
@@ -22,11 +23,11 @@ extension QueryPlanner {
                 let isCheap = best.count < costs.scanBound || !readsRows(with: best.best)
                 let scanned = best.count * costs.rowCostInScannedRows
                 if isCheap { return best }
-                return try count(.scan(isReversed: false), scanned) < scanned ? nil : best
+                return try count(scan, scanned) < scanned ? nil : best
             }
             if candidates.contains(where: { !readsRows(with: $0) }) { break }
             let scanned = bound * costs.rowCostInScannedRows
-            if bound >= costs.scanBound, try count(.scan(isReversed: false), scanned) < scanned {
+            if bound >= costs.scanBound, try count(scan, scanned) < scanned {
                 return nil
             }
             bound *= 4

@@ -161,17 +161,18 @@ struct QueryPlanner {
 
     /// Every row, in the order of an index where that saves work.
     private func unrestricted() -> Choice {
-        var access = QueryPlan.Access.scan(isReversed: false)
+        var access = QueryPlan.Access.scan(keyBounds, isReversed: false)
         if let first = steps.first {
             if first.attribute != nil {
                 if let attribute = firstStepIndex, limit != nil || conditions.isEmpty {
                     access = .index(attribute, [.all], isReversed: first.isReversed)
                 }
             } else if first.isKey {
-                access = .scan(isReversed: first.isReversed)
+                access = .scan(keyBounds, isReversed: first.isReversed)
             }
         }
-        let rest = Array(conditions.indices)
+        var rest = Array(conditions.indices)
+        if case .scan = access { rest = positionsBesideBounds }
         return Choice(
             access: access, ordering: ordering(of: access), rest: rest,
             lookups: lookups(for: rest))
@@ -199,7 +200,7 @@ struct QueryPlanner {
     private func ordering(of access: QueryPlan.Access) -> QueryPlan.Ordering {
         switch access {
         case .nothing: return .asRead
-        case .scan(let isReversed):
+        case .scan(_, let isReversed):
             if steps.isEmpty { return isReversed ? .inMemory : .asRead }
             return steps[0].isKey && steps[0].isReversed == isReversed
                 ? .asRead : .inMemory

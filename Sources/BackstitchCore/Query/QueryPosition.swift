@@ -104,12 +104,13 @@ extension QueryPlan {
         return unsafe key.order(position.key) <= 0
     }
 
-    /// The record keys that a scan has to read.
-    func rowRange(isReversed: Bool) -> KeyRange {
-        guard let position, ordering == .asRead else { return .all }
-        return isReversed
-            ? KeyRange(lower: [], upper: position.key)
-            : KeyRange(lower: position.key + [0], upper: nil)
+    /// The record keys that a scan within bounds has to read.
+    func rowRange(within bounds: KeyRange, isReversed: Bool) -> KeyRange {
+        guard let position, ordering == .asRead else { return bounds }
+        return bounds.intersection(
+            isReversed
+                ? KeyRange(lower: [], upper: position.key)
+                : KeyRange(lower: position.key + [0], upper: nil))
     }
 
     /// What an index read has to read of its ranges.

@@ -51,8 +51,9 @@ extension QueryPlan {
     private var accessLine: String {
         switch access {
         case .nothing: return "nothing can match"
-        case .scan(let isReversed):
-            return isReversed ? "scan \(entity.name) backwards" : "scan \(entity.name)"
+        case .scan(let bounds, let isReversed):
+            return "scan \(entity.name)" + (bounds == .all ? "" : " within bounds of the key")
+                + (isReversed ? " backwards" : "")
         case .records(let keys):
             return keys.count == 1 ? "record \(keys[0])" : "\(keys.count) records by key"
         case .referrers(let attribute, let targets):

@@ -6,8 +6,10 @@ public import Foundation
 public struct RecordQuery: Hashable, Sendable {
     /// The name of the entity whose records are asked for.
     public let entity: String
-    /// What all records of the answer have in common.
-    package private(set) var conditions: [BackstitchCore.Condition] = []
+    /// What is asked of the records, but for their zone.
+    package private(set) var tests: [BackstitchCore.Condition] = []
+    /// The zone whose records are asked for; nil for all.
+    package var zone: RecordID.Zone?
     /// What the answer is sorted by; records that are equal in all of it are in key order.
     package private(set) var sortSteps: [SortStep] = []
     /// The most records of the answer, or nil for no limit.
@@ -18,6 +20,23 @@ public struct RecordQuery: Hashable, Sendable {
     /// All records of an entity, in the order of their record keys.
     public init(entity: String) {
         self.entity = entity
+    }
+
+    /// What all records of the answer have in common.
+    package var conditions: [BackstitchCore.Condition] {
+        zone.map { $0.conditions + tests } ?? tests
+    }
+
+    /// The query for the records of one zone; the last zone that is given counts.
+    ///
+    /// Without it a query asks for the records of all zones of the store. In the order of record keys those of the
+    /// own zone come first. A zone that the store does not have gives no records.
+    /// - Complexity: Where all records are looked at, only those of the zone are; where an index leads to records,
+    ///   those of other zones are read and left out.
+    public func `in`(_ zone: RecordID.Zone) -> RecordQuery {
+        var query = self
+        query.zone = zone
+        return query
     }
 
     /// The query for only those records for which a condition holds too.
@@ -65,7 +84,7 @@ public struct RecordQuery: Hashable, Sendable {
 
     package func adding(_ condition: BackstitchCore.Condition) -> RecordQuery {
         var query = self
-        query.conditions.append(condition)
+        query.tests.append(condition)
         return query
     }
 

@@ -22,6 +22,22 @@ public struct EntityID<Model>: Hashable, Sendable {
         key = RecordKey(.uuid(uuid))
     }
 
+    /// The id of the record with this name in a zone.
+    ///
+    /// Records of two zones may have one name; their ids differ. The name is checked when a record is saved, as
+    /// in the store's own zone.
+    /// - Parameter zone: A zone of the store that the record is in.
+    public init(_ name: String, in zone: RecordID.Zone) {
+        key = RecordKey(name, zone: zone)
+    }
+
+    /// The id of the record of a zone whose name is a UUID, in upper case.
+    ///
+    /// - Parameter zone: A zone of the store that the record is in.
+    public init(_ uuid: UUID, in zone: RecordID.Zone) {
+        key = RecordKey(.uuid(uuid), zone: zone.slot)
+    }
+
     @inlinable
     package init(key: RecordKey) {
         self.key = key
@@ -29,6 +45,9 @@ public struct EntityID<Model>: Hashable, Sendable {
 
     /// The record's name on the service; a UUID in upper case.
     public var name: String { key.name.description }
+
+    /// The zone that the record is in.
+    public var zone: RecordID.Zone { RecordID.Zone(slot: key.zone) }
 
     /// The record's name, if it is a UUID in upper case.
     public var uuid: UUID? {
@@ -72,12 +91,20 @@ extension EntityID {
 }
 
 extension EntityID: Codable {
-    /// Reads an id from a single string; ids in other zones than the store's own carry their slot.
+    /// Reads an id from a single string.
+    ///
+    /// Text that names a zone beside the own one gives the id of the store's zone that has this number, whatever
+    /// store wrote it; see ``encode(to:)``.
     public init(from decoder: any Decoder) throws {
         self.init(text: try decoder.singleValueContainer().decode(String.self))
     }
 
     /// Writes the id as a single string.
+    ///
+    /// The id of a record in the store's own zone is its name. That of another zone has the number in front that
+    /// this store gave to the zone. Another store, also one of the same user on another device, gives other
+    /// numbers: read it in the store, or a copy of it, that it was written for. In data for other stores, keep the
+    /// record's ``name`` and the name of its zone.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(text)

@@ -83,16 +83,17 @@ package struct OutboxCounter {
             counting.tally.conflicts += 1
             return 1
         }
-        guard key.count >= TableKey.rowPrefixByteCount, let row = unsafe RowView(value),
+        guard key.count > TableKey.rowPrefixByteCount, let row = unsafe RowView(value),
             unsafe row.isIntact(at: key)
         else { throw StoreError.damagedRow }
         let entity = unsafe TableKey.entity(of: key)
-        counting.tally.add(1, rowWith: row.flags, of: entity)
+        let slot = unsafe key[TableKey.rowPrefixByteCount]
+        counting.tally.add(1, rowWith: row.flags, of: entity, in: slot)
         guard row.isDirty else { return 1 }
         let operations = try counting.countsRecords ? 1 : reader.history(of: row).unsyncedCount
         counting.tally.add(
             records: 1, operations: operations, isParked: row.flags.contains(.isParked),
-            of: entity)
+            of: entity, in: slot)
         return 1 + operations
     }
 }

@@ -12,15 +12,63 @@ package struct OutboxTally: Equatable, Sendable {
         package var pendingOperations = 0
         package var parkedRecords = 0
         package var parkedOperations = 0
+
+        /// Calls a closure with the counts in the order in which they are stored.
+        fileprivate func visit(_ visit: (Int) -> Void) {
+            visit(records)
+            visit(tombstones)
+            visit(pendingRecords)
+            visit(pendingOperations)
+            visit(parkedRecords)
+            visit(parkedOperations)
+        }
+
+        /// The counts that come one after another; nil if one is missing.
+        fileprivate static func read(_ next: () -> Int?) -> Counts? {
+            guard let records = next(), let tombstones = next(), let pendingRecords = next(),
+                let pendingOperations = next(), let parkedRecords = next(),
+                let parkedOperations = next()
+            else { return nil }
+            return Counts(
+                records: records, tombstones: tombstones, pendingRecords: pendingRecords,
+                pendingOperations: pendingOperations, parkedRecords: parkedRecords,
+                parkedOperations: parkedOperations)
+        }
+
+        fileprivate mutating func add(_ other: Counts, _ sign: Int) {
+            records += sign * other.records
+            tombstones += sign * other.tombstones
+            pendingRecords += sign * other.pendingRecords
+            pendingOperations += sign * other.pendingOperations
+            parkedRecords += sign * other.parkedRecords
+            parkedOperations += sign * other.parkedOperations
+        }
     }
 
     /// The entities that have anything to count.
     package private(set) var entities: [EntityNumber: Counts] = [:]
+    /// The zones beside the store's own that have anything to count, by their slots. Their records are counted
+    /// with the entities, too.
+    package private(set) var zones: [UInt8: Counts] = [:]
     package var conflicts = 0
 
     package subscript(entity: EntityNumber) -> Counts {
         get { entities[entity] ?? Counts() }
         set { entities[entity] = newValue == Counts() ? nil : newValue }
+    }
+
+    fileprivate(set) subscript(zone slot: UInt8) -> Counts {
+        get { zones[slot] ?? Counts() }
+        set { zones[slot] = newValue == Counts() ? nil : newValue }
+    }
+
+    /// What a zone has, the store's own with slot 0 included.
+    package func counts(in slot: UInt8) -> Counts {
+        guard slot == 0 else { return self[zone: slot] }
+        var own = Counts()
+        for counts in entities.values { own.add(counts, 1) }
+        for counts in zones.values { own.add(counts, -1) }
+        return own
     }
 
     /// The records with operations that wait and are not parked, and these operations.
@@ -33,26 +81,37 @@ package struct OutboxTally: Equatable, Sendable {
         return (records, operations)
     }
 
-    /// Adds unsynced records with operations, or takes them away.
+    /// Adds unsynced records of a zone with operations, or takes them away.
     package mutating func add(
-        records: Int, operations: Int, isParked: Bool, of entity: EntityNumber
+        records: Int, operations: Int, isParked: Bool, of entity: EntityNumber, in slot: UInt8
     ) {
-        if isParked {
-            self[entity].parkedRecords += records
-            self[entity].parkedOperations += operations
-        } else {
-            self[entity].pendingRecords += records
-            self[entity].pendingOperations += operations
+        change(entity, slot) { counts in
+            if isParked {
+                counts.parkedRecords += records
+                counts.parkedOperations += operations
+            } else {
+                counts.pendingRecords += records
+                counts.pendingOperations += operations
+            }
         }
     }
 
-    /// Adds a row, or takes it away; one that was evicted counts as nothing.
-    package mutating func add(_ count: Int, rowWith flags: RowView.Flags, of entity: EntityNumber) {
+    /// Adds a row of a zone, or takes it away; one that was evicted counts as nothing.
+    package mutating func add(
+        _ count: Int, rowWith flags: RowView.Flags, of entity: EntityNumber, in slot: UInt8
+    ) {
         if !flags.contains(.isDeleted) {
-            self[entity].records += count
+            change(entity, slot) { $0.records += count }
         } else if !flags.contains(.isEvicted) {
-            self[entity].tombstones += count
+            change(entity, slot) { $0.tombstones += count }
         }
+    }
+
+    private mutating func change(
+        _ entity: EntityNumber, _ slot: UInt8, _ change: (inout Counts) -> Void
+    ) {
+        change(&self[entity])
+        if slot != 0 { change(&self[zone: slot]) }
     }
 }
 
@@ -101,11 +160,14 @@ package struct OutboxCounting: Equatable, Sendable {
 extension OutboxCounting {
     private static let isBeingMade: UInt8 = 1
     private static let isOfRecords: UInt8 = 2
+    private static let hasZones: UInt8 = 4
 
     /// The stored form: version, flags, sequence (8, little-endian), and numbers in groups of 7 bits,
     /// lowest first, the highest bit set if more follow.
     package var bytes: [UInt8] {
-        let flags = (isComplete ? 0 : Self.isBeingMade) | (countsRecords ? Self.isOfRecords : 0)
+        let flags =
+            (isComplete ? 0 : Self.isBeingMade) | (countsRecords ? Self.isOfRecords : 0)
+            | (tally.zones.isEmpty ? 0 : Self.hasZones)
         var bytes: [UInt8] = [Self.version, flags]
         bytes += sequence.littleEndianBytes
         func append(_ number: Int) {
@@ -120,12 +182,12 @@ extension OutboxCounting {
         append(tally.entities.count)
         for (entity, counts) in tally.entities.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             append(Int(entity.rawValue))
-            append(counts.records)
-            append(counts.tombstones)
-            append(counts.pendingRecords)
-            append(counts.pendingOperations)
-            append(counts.parkedRecords)
-            append(counts.parkedOperations)
+            counts.visit(append)
+        }
+        if !tally.zones.isEmpty { append(tally.zones.count) }
+        for (slot, counts) in tally.zones.sorted(by: { $0.key < $1.key }) {
+            append(Int(slot))
+            counts.visit(append)
         }
         return bytes + (position ?? [])
     }
@@ -151,14 +213,18 @@ extension OutboxCounting {
         tally.conflicts = conflicts
         for _ in 0..<entityCount {
             guard let entity = number().flatMap({ UInt16(exactly: $0) }),
-                let records = number(), let tombstones = number(),
-                let pendingRecords = number(), let pendingOperations = number(),
-                let parkedRecords = number(), let parkedOperations = number()
+                let counts = OutboxTally.Counts.read(number)
             else { return nil }
-            tally[EntityNumber(entity)] = OutboxTally.Counts(
-                records: records, tombstones: tombstones, pendingRecords: pendingRecords,
-                pendingOperations: pendingOperations, parkedRecords: parkedRecords,
-                parkedOperations: parkedOperations)
+            tally[EntityNumber(entity)] = counts
+        }
+        if bytes[1] & Self.hasZones != 0 {
+            guard let zoneCount = number() else { return nil }
+            for _ in 0..<zoneCount {
+                guard let slot = number().flatMap({ UInt8(exactly: $0) }), slot != 0,
+                    let counts = OutboxTally.Counts.read(number)
+                else { return nil }
+                tally[zone: slot] = counts
+            }
         }
         let isBeingMade = bytes[1] & Self.isBeingMade != 0
         guard isBeingMade || at == bytes.count else { return nil }
@@ -184,9 +250,10 @@ extension OutboxCounting {
                 unsafe covers($0)
             }
         guard isCovered else { return }
+        let (entity, slot) = (operation.entity, operation.zone)
         if before?.flags != after?.flags {
-            if let before { tally.add(-1, rowWith: before.flags, of: operation.entity) }
-            if let after { tally.add(1, rowWith: after.flags, of: operation.entity) }
+            if let before { tally.add(-1, rowWith: before.flags, of: entity, in: slot) }
+            if let after { tally.add(1, rowWith: after.flags, of: entity, in: slot) }
         }
         let wasDirty = before?.isDirty ?? false
         let isDirty = after?.isDirty ?? false
@@ -196,7 +263,7 @@ extension OutboxCounting {
         if isEdit, !(wasDirty && wasParked) {
             tally.add(
                 records: wasDirty ? 0 : 1, operations: wasDirty && countsRecords ? 0 : 1,
-                isParked: false, of: operation.entity)
+                isParked: false, of: entity, in: slot)
             return
         }
         for (sign, header) in [(-1, before), (1, after)] {
@@ -206,7 +273,7 @@ extension OutboxCounting {
             let operations = try countsRecords ? 1 : history.unsyncedCount
             tally.add(
                 records: sign, operations: sign * operations,
-                isParked: header.flags.contains(.isParked), of: operation.entity)
+                isParked: header.flags.contains(.isParked), of: entity, in: slot)
         }
     }
 }

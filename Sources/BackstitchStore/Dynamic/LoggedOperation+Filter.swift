@@ -6,6 +6,7 @@ extension LoggedOperation {
     public struct Filter: Hashable, Sendable {
         let entity: String?
         let key: RecordKey?
+        let zone: RecordID.Zone?
 
         /// The operations of an entity, or all.
         public init(entity: String? = nil) {
@@ -17,9 +18,10 @@ extension LoggedOperation {
             self.init(entity: record.entity, key: record.key)
         }
 
-        package init(entity: String?, key: RecordKey?) {
+        package init(entity: String?, key: RecordKey?, zone: RecordID.Zone? = nil) {
             self.entity = entity
             self.key = key
+            self.zone = zone
         }
     }
 }
@@ -28,6 +30,7 @@ extension LoggedOperation {
 struct StoredOperationFilter {
     private let entity: EntityNumber?
     private let key: [UInt8]?
+    private let zone: UInt8?
     private let isForAll: Bool
 
     init(_ filter: LoggedOperation.Filter, _ reader: TableReader) throws {
@@ -37,12 +40,14 @@ struct StoredOperationFilter {
             throw StoreError(.invalidName, violation)
         }
         key = filter.key?.bytes
+        zone = filter.zone?.slot
         isForAll = filter == LoggedOperation.Filter()
     }
 
     func matches(_ operation: OperationView) -> Bool {
         if isForAll { return true }
         if let entity, operation.entity != entity { return false }
+        if let zone, operation.zone != zone { return false }
         guard let key else { return true }
         return unsafe key.withUnsafeBytes { unsafe $0.holdsSameBytes(as: operation.keyBytes) }
     }

@@ -88,9 +88,7 @@ extension Store {
     }
 
     /// Reads the history of a record, newest first; as ``RecordReading/operations(of:limit:)``.
-    public func operations(
-        of record: RecordID, limit: Int = .max
-    ) throws -> [LoggedOperation] {
+    public func operations(of record: RecordID, limit: Int = .max) throws -> [LoggedOperation] {
         try read { try $0.operations(of: record, limit: limit) }
     }
 }

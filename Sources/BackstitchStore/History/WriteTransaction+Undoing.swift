@@ -30,8 +30,7 @@ extension Store {
     @discardableResult
     public func undo(
         transaction id: UInt64, _ policy: WriteTransaction.UndoPolicy = .allOrNothing,
-        author: String? = nil,
-        context: String = ""
+        author: String? = nil, context: String = ""
     ) async throws -> UndoReport {
         try await withLogWriter(author: author, context: context) {
             try TransactionUndo($0).undo(id, policy)
@@ -40,14 +39,12 @@ extension Store {
 
     /// Redoes what an undo took back, by new operations, as an undo of the undo.
     ///
-    /// - Parameter undo: The undo's report. After an undo that changed nothing there is nothing to
-    ///   redo.
+    /// - Parameter undo: The undo's report. After an undo that changed nothing there is nothing to redo.
     /// - Throws: as ``WriteTransaction/undo(transaction:_:)``.
     @discardableResult
     public func redo(
         _ undo: UndoReport, _ policy: WriteTransaction.UndoPolicy = .allOrNothing,
-        author: String? = nil,
-        context: String = ""
+        author: String? = nil, context: String = ""
     ) async throws -> UndoReport {
         guard let transaction = undo.transaction else {
             return UndoReport(transaction: nil, undone: [], skipped: [])

@@ -16,8 +16,7 @@ extension Store {
     public convenience init(
         at directory: URL, schema: StoreSchema, configuration: StoreConfiguration = .init()
     ) throws {
-        try self.init(
-            at: directory.localPath(), schema: schema, configuration: configuration)
+        try self.init(at: directory.localPath(), schema: schema, configuration: configuration)
     }
 
     package convenience init(

@@ -5,9 +5,7 @@ extension Store {
     /// The attributes whose indexes are being built, as `Entity.attribute`, and indexes of several as
     /// `Entity(first, second)`; queries do without them until they are complete.
     public var indexesBeingBuilt: [String] {
-        get throws {
-            try read { $0.reader.catalog.catalog.indexesBeingBuilt }
-        }
+        get throws { try read { $0.reader.catalog.catalog.indexesBeingBuilt } }
     }
 
     /// Waits until all indexes of the schema are complete, and all records are examined.

@@ -69,6 +69,6 @@ struct ImportStopped: Error {
 extension StoreError {
     /// Whether the record that was to be saved is wrong, and nothing was changed.
     fileprivate var isAboutRecord: Bool {
-        [.unknownEntity, .invalidName, .invalidValue, .assetMissing].contains(code)
+        [.unknownEntity, .unknownZone, .invalidName, .invalidValue, .assetMissing].contains(code)
     }
 }

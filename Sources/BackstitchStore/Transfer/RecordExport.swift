@@ -1,27 +1,37 @@
-import BackstitchCore
+package import BackstitchCore
 import BackstitchLog
 
 /// An export of the records of one moment.
-struct RecordExport {
+package struct RecordExport {
     /// The names of the entities; nil for all.
-    let entities: [String]?
+    private let entities: [String]?
     /// Where an earlier export ended.
-    let place: RecordID?
+    private let place: RecordID?
+    /// The zone whose records are written; nil for all.
+    private let zone: RecordID.Zone?
 
     /// The bytes of lines that are collected before they are handed on.
     private static let partBytes = 1 << 16
 
+    package init(entities: [String]?, place: RecordID?, zone: RecordID.Zone? = nil) {
+        self.entities = entities
+        self.place = place
+        self.zone = zone
+    }
+
     /// - Returns: the number of records.
-    func run(
+    package func run(
         _ transaction: borrowing ReadTransaction, _ progress: (Int) -> Void,
         to write: ([UInt8]) throws -> Void
     ) throws -> Int {
         var buffer = ByteBuffer(capacity: Self.partBytes)
         var count = 0
         for table in try tables(transaction.reader) {
-            let start = place.flatMap { $0.entity == table.name ? $0.key : nil }
-            try transaction.forEachRecord(of: table.name, from: start) { record in
-                if record.id.key == start { return true }
+            let last = place.flatMap { $0.entity == table.name ? $0.key : nil }
+            let first = zone.map { RecordKey.first(in: $0.slot) }
+            try transaction.forEachRecord(of: table.name, from: Self.later(last, first)) { record in
+                if let zone, record.id.zone != zone { return false }
+                if record.id.key == last { return true }
                 RecordLine(entity: record.id.entity, key: record.id.key, values: record.values)
                     .write(into: &buffer)
                 count += 1
@@ -35,6 +45,12 @@ struct RecordExport {
         }
         if buffer.count > 0 { try write(unsafe Array(buffer.bytes)) }
         return count
+    }
+
+    /// The later one of two keys, where there are any.
+    private static func later(_ one: RecordKey?, _ other: RecordKey?) -> RecordKey? {
+        guard let one, let other else { return one ?? other }
+        return max(one, other)
     }
 
     private func tables(_ reader: TableReader) throws -> [EntityTable] {

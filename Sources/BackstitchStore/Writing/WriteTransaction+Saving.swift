@@ -18,7 +18,7 @@ extension WriteTransaction {
     /// if nothing changed, it appends none.
     ///
     /// - Returns: what was done.
-    /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; the store is unchanged then. The
+    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`; the store is unchanged then. The
     ///   write as a whole throws `notUnique` at its end if another record has the same value of
     ///   a unique attribute.
     @discardableResult
@@ -114,10 +114,18 @@ extension WriteTransaction {
     }
 }
 
+extension StoreError {
+    fileprivate static let unknownZone = StoreError(
+        .unknownZone,
+        "The record is to be saved in a zone that the store does not have, or that ended. Take a zone "
+            + "that Store.zones() lists.")
+}
+
 extension LogWriter {
-    /// Refuses record names that the service would refuse, and names that a record of another
-    /// entity has: they are unique within a zone.
+    /// Refuses records of zones that the store does not have, record names that the service would
+    /// refuse, and names that a record of another entity has: they are unique within a zone.
     package func checkName(_ key: RecordKey, of entity: EntityNumber) throws {
+        if key.zone != 0, catalog.catalog.zone(key.zone) == nil { throw StoreError.unknownZone }
         if let violation = key.name.violationIfNew { throw StoreError(.invalidName, violation) }
         for table in catalog.tables where table.number != entity {
             if let row = try reader.row(table.number, key), !row.isDeleted {

@@ -16,7 +16,7 @@ extension WriteTransaction {
     ///   - addsAttributes: Whether attributes that the store does not know are added to it, as for
     ///     records from the service, up to 4,000 attributes of an entity. Otherwise they are refused.
     /// - Returns: what was done.
-    /// - Throws: `unknownEntity`, `invalidName`, `invalidValue`; nothing is changed then.
+    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`; nothing is changed then.
     @discardableResult
     public func save(
         _ values: [String: RecordValue], as key: RecordKey, of entity: String,

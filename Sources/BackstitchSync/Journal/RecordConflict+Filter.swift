@@ -5,6 +5,7 @@ extension RecordConflict {
     public struct Filter: Hashable, Sendable {
         let entity: String?
         let key: RecordKey?
+        let zone: RecordID.Zone?
         /// Only those that a policy decided; nil for all.
         public var policy: ConflictPolicy?
         /// Only those that were settled before an operation; nil for all. Pass the sequence of the last
@@ -28,11 +29,12 @@ extension RecordConflict {
         }
 
         package init(
-            entity: String?, key: RecordKey?, policy: ConflictPolicy? = nil,
-            beforeSequence: UInt64? = nil
+            entity: String?, key: RecordKey?, zone: RecordID.Zone? = nil,
+            policy: ConflictPolicy? = nil, beforeSequence: UInt64? = nil
         ) {
             self.entity = entity
             self.key = key
+            self.zone = zone
             self.policy = policy
             self.beforeSequence = beforeSequence
         }
@@ -40,6 +42,7 @@ extension RecordConflict {
         func accepts(_ conflict: RecordConflict) -> Bool {
             (entity ?? conflict.record.entity) == conflict.record.entity
                 && (key ?? conflict.record.key) == conflict.record.key
+                && (zone ?? conflict.record.zone) == conflict.record.zone
                 && (policy == nil || policy == conflict.policy)
         }
     }

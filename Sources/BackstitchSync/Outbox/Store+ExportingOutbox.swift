@@ -27,9 +27,7 @@ extension Store {
     /// - Complexity: O(*n*) in the operations since the oldest unsynced one. Of up to a million of them
     ///   24 bytes each are kept in memory, of more a bit each.
     @discardableResult
-    public func exportOutbox(
-        to write: ([UInt8]) throws -> Void
-    ) throws -> Int {
+    public func exportOutbox(to write: ([UInt8]) throws -> Void) throws -> Int {
         try read { try OutboxExport(reader: $0.reader).exportPending(to: write) }
     }
 
@@ -39,9 +37,7 @@ extension Store {
     /// - Returns: the number of lines.
     /// - Throws: as ``exportOutbox(to:)``.
     @discardableResult
-    public func exportParked(
-        to write: ([UInt8]) throws -> Void
-    ) throws -> Int {
+    public func exportParked(to write: ([UInt8]) throws -> Void) throws -> Int {
         try read { try OutboxExport(reader: $0.reader).exportParked(to: write) }
     }
 }

@@ -1,4 +1,4 @@
-import BackstitchCore
+public import BackstitchCore
 import BackstitchLog
 public import BackstitchStore
 import LMDB
@@ -11,6 +11,19 @@ extension Store {
     ///   if another version of the program wrote last, which does not count, all rows are read.
     public func info() throws -> StoreInfo {
         try StoreInfo(of: self)
+    }
+
+    /// The zones of the store: the own one first, then the others in the order in which they came.
+    ///
+    /// - Throws: `closed`, `io`; `damaged` if a zone's state can't be read.
+    /// - Complexity: O(*n*) in the zones and entities, if the commits counted as for ``info()``.
+    public func zones() throws -> [StoreInfo.Zone] { try read { try StoreZones($0.reader).all } }
+
+    /// The zone of a name; nil if the store has none. Throws as ``zones()``.
+    ///
+    /// - Parameter owner: The record name of the user whose zone it is; nil for the store's own user.
+    public func zone(named name: String, owner: String? = nil) throws -> RecordID.Zone? {
+        try read { try StoreZones($0.reader).zone(named: name, owner: owner) }
     }
 }
 
@@ -42,7 +55,8 @@ extension StoreInfo {
             parked: try ParkedRecord.all(reader, limit: StoreInfo.parkedMax),
             incompleteRecords: try IncompleteRecords.count(reader),
             undeliveredRecords: try UndeliveredRecords.count(reader),
-            zones: try Zone.all(reader), projections: try Projection.all(reader), space: space,
+            zones: try StoreZones(reader).all.filter { $0.name != nil },
+            projections: try Projection.all(reader), space: space,
             durability: durability, syncs: try LogHorizon(reader).maySync)
     }
 }
@@ -65,18 +79,6 @@ extension StoreInfo.Projection {
                 name: name, version: Int(state.version), checkpoint: state.checkpoint,
                 isComplete: state.isComplete, entries: try reader.entries(of: state).count,
                 failure: state.failure)
-        }
-    }
-}
-
-extension StoreInfo.Zone {
-    fileprivate static func all(_ reader: TableReader) throws -> [StoreInfo.Zone] {
-        try ZoneStates(reader).names().map { name in
-            let state = try reader.zoneState(name)
-            return StoreInfo.Zone(
-                name: name, isSetUp: state.isSetUp, hasToken: state.zoneToken != nil,
-                needsPull: state.needsPull, isFullFetch: state.isFullFetch,
-                suspension: state.suspension?.rawValue)
         }
     }
 }

@@ -1,3 +1,4 @@
+public import BackstitchCore
 public import BackstitchStore
 public import Foundation
 
@@ -18,10 +19,16 @@ public struct StoreInfo: Hashable, Sendable {
         public let unreadable: Int
     }
 
-    /// The state of a zone's synchronisation, without tokens and user names.
+    /// A zone of the store and the state of its synchronisation, without tokens and the user of the store.
     public struct Zone: Hashable, Sendable {
-        /// The zone's name.
-        public let name: String
+        /// What ids and queries name the zone by.
+        public let zone: RecordID.Zone
+        /// The zone's name; nil for the own one of a store that was never synchronised.
+        public let name: String?
+        /// The record name of the user whose zone it is; nil for the user of the store.
+        public let owner: String?
+        /// Where the service keeps it.
+        public let database: DatabaseScope
         /// Whether the zone and its subscription were made on the service.
         public let isSetUp: Bool
         /// Whether there is a token, so that the next pull gets only what changed since.
@@ -32,6 +39,15 @@ public struct StoreInfo: Hashable, Sendable {
         public let isFullFetch: Bool
         /// Why nothing is exchanged; nil if it is.
         public let suspension: String?
+        /// Before when a failed round is not tried again by itself; nil if the last one ended well.
+        public let retryDate: Date?
+        /// The number of records.
+        public let records: Int
+        /// The number of records with edits that are to be pushed, or would if the store were synchronised.
+        /// Those that the engine's selection holds back are among them.
+        public let pendingRecords: Int
+        /// The number of records whose edits are parked.
+        public let parkedRecords: Int
     }
 
     /// The view of a projection.
@@ -95,7 +111,7 @@ public struct StoreInfo: Hashable, Sendable {
     /// How many records of the service it could not deliver so far, or not in a form that can be stored, or
     /// gave contradicting answers about. They are looked up again, after waits of up to five minutes.
     public let undeliveredRecords: Int
-    /// The zones that the store was synced with.
+    /// The zones that the store was synced with, the own one first.
     public let zones: [Zone]
     /// The views of projections in the order of their names.
     public let projections: [Projection]

@@ -45,6 +45,7 @@ import Testing
 
     /// Saves a record of another zone.
     private func nameElsewhere(_ id: String) async throws {
+        try await store.addZone()
         try await store.write { try $0.save(Department(id: .elsewhere(id), name: id)) }
     }
 

@@ -86,6 +86,7 @@ enum UniqueStrict {
 
     @Test func `a value may be there once in each zone`() async throws {
         let store = try open()
+        try await store.addZone()
         let long = String(repeating: "x", count: 400)
         for email in ["1", long] {
             let name = "a\(email.count)"
@@ -99,11 +100,12 @@ enum UniqueStrict {
         try await store.expectConsistent()
     }
 
-    @Test func `records of one zone that share a value are listed together`() throws {
+    @Test func `records of one zone that share a value are listed together`() async throws {
         let plain = try folder.open(StoreSchema(UniquePlain.Person.self))
+        try await plain.addZone()
         let keys = [RecordKey("a"), RecordKey("b"), other("a"), other("b")]
         let single = [RecordKey("c"), other("c")]
-        try plain.write { transaction in
+        try await plain.write { transaction in
             for key in keys {
                 try transaction.save(UniquePlain.Person(id: .init(key: key), email: "1"))
             }
