@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import Foundation
 import TestBudget
 import Testing
 

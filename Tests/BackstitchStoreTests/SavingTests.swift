@@ -14,9 +14,8 @@ import Testing
     @Test func `a record is saved in a zone that the store has, and in no other`() async throws {
         let list = RecordID.Zone(slot: 2)
         func save(_ name: String) -> StoreError? {
-            failure {
-                try store.write { try $0.save(Department(id: .init(name, in: list), name: "n")) }
-            }
+            let department = Department(id: Department.ID(name, in: list), name: "n", budget: 1)
+            return failure { _ = try store.write { try $0.save(department) } }
         }
         #expect(save("a")?.code == .unknownZone)
         #expect(try await store.addZone() == list)
