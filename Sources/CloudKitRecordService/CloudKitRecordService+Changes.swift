@@ -48,47 +48,8 @@ extension CloudKitRecordService {
             .zoneChanges, database, ZoneChangesRequest(zones: [feed]), since: token)
         switch reply.zones.first {
         case .failure(_, let error)?: throw ServiceError(error, since: token)
-        case .value(let page)?: return try Self.page(page, fields)
+        case .value(let page)?: return try ZoneChangesPage(page, fields)
         case nil: throw ServiceError.wrongCount
         }
-    }
-
-    private static func page(
-        _ wire: FeedPage<PulledRecord>, _ fields: Set<String>?
-    ) throws(ServiceError) -> ZoneChangesPage {
-        var page = ZoneChangesPage(
-            records: [], deletions: [], token: wire.syncToken, moreComing: wire.moreComing)
-        page.records.reserveCapacity(wire.records.count)
-        // The names of which the end came last.
-        var ended: Set<String> = []
-        for item in wire.records {
-            switch item {
-            case .value(let record) where record.isDeleted:
-                guard let name = record.recordName else { continue }
-                page.deletions.append(
-                    ServiceDeletion(recordName: name, recordType: record.recordType))
-                ended.insert(name)
-                page.failures[name] = nil
-            case .value(let record):
-                do throws(ServiceError) {
-                    let found = try ServiceRecord(record, requestedFields: fields)
-                    page.records.append(found)
-                    if !ended.isEmpty { ended.remove(found.recordName) }
-                    if !page.failures.isEmpty { page.failures[found.recordName] = nil }
-                } catch {
-                    guard let name = record.recordName else { throw error }
-                    page.failures[name] = error
-                }
-            case .failure(.record(let name?), let error):
-                let failure = ServiceError(error)
-                // The end of the zone is no matter of one record.
-                guard failure.code.scope != .zone else { throw failure }
-                page.failures[name] = failure
-            // The token would leave this record out for good, and nothing names it.
-            case .failure(_, let error): throw ServiceError(error)
-            }
-        }
-        if !ended.isEmpty { page.records.removeAll { ended.contains($0.recordName) } }
-        return page
     }
 }

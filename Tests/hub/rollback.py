@@ -306,10 +306,19 @@ class Trial:
         for owner in self.devices:
             for name, value in owner.own.items():
                 now = contents[0].get(name)
-                check(now == value, f"{when}: '{name}' was saved as '{value}' by {owner.name}, and is '{now}'")
+                check(now == value, f"{when}: '{name}' was saved as '{value}' by {owner.name}, and is '{now}'{self.account(name)}")
         strange = {value for value in contents[0].values() if value not in self.values}
         check(not strange, f"{when}: nobody saved {sorted(strange)[:5]}")
         return len(contents[0])
+
+    def account(self, name):
+        """Tells each device's history of a record, and its conflicts, newest first."""
+        lines = []
+        for device in self.devices:
+            lines.append(f"\n{device.name}:")
+            lines.append(command(self.program, "history", device.store, "Folder", name, may_fail=True))
+            lines.append(command(self.program, "conflicts", device.store, "--record", name, may_fail=True))
+        return "\n".join(lines)
 
     def end(self):
         fresh = Device("fresh", self.program, self.work, self.hub)

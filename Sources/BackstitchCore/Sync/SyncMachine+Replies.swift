@@ -22,9 +22,7 @@ extension SyncMachine {
             case .deleted where item.isDelete:
                 decisions.append(ItemDecision(index, .acknowledge(nil)))
             case .saved where !item.isDelete:
-                postpone(
-                    index,
-                    .oddReply("a change tag that is empty or has more than 255 bytes for", item))
+                postpone(index, .oddReply("no change tag of 1 to 255 bytes for", item))
             case .saved, .deleted:
                 postpone(index, .oddReply("a result of another kind for", item))
             case .failed(let error):
