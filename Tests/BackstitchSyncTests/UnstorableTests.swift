@@ -77,6 +77,7 @@ import Testing
 
     @Test func `a full fetch neither ends what is here nor forgets it`() async throws {
         let phone = try device()
+        try await phone.sync()
         try write("a", "one")
         try await phone.sync()
         try write("a", Self.long)
@@ -162,6 +163,7 @@ import Testing
         async throws
     {
         let phone = try device()
+        try await phone.sync()
         try write("a", "one")
         try await phone.sync()
         let engine = await engine(of: phone) { page in

@@ -68,9 +68,9 @@ struct QueryCommand: Command {
             \\\\ \\' \\" \\n \\r \\t. Dates are text: '2025-01-31' or '2025-01-31T12:00:00Z'. Durations are
             numbers with a unit: 1.5s, 20ms, or us, ns, min, h. References are record names in quotes;
             recordName is the record's own. A name that is a keyword or has odd characters is put
-            between backticks. Without --sort, records are in the order of their keys: UUIDs first,
-            then other names, shorter ones before longer ones, those of the store's own zone before
-            those of others. They are not held in memory; a sorted answer is.
+            between backticks. Without --sort, the records of the store's own zone come before those
+            of others; in each zone UUIDs first, then other names, shorter ones before longer ones.
+            They are not held in memory; a sorted answer is.
 
             JSON: one object a line.
               record, zone (the name of its zone, where that is not the store's own), owner (of the

@@ -10,7 +10,7 @@ import Testing
 /// a conflict only; and each conflict of a journal ended as the guide says.
 ///
 /// `MODEL_RUNS` runs more of them, `MODEL_FROM` says the number of the first. A number gives the same
-/// history each time.
+/// history each time, and a single one is printed if something is wrong with it.
 @Suite(.budgeted) struct IndependentModelTests {
     private static let first = Load.count("MODEL_FROM", else: 0)
     private static let runs = first..<(first + Load.count("MODEL_RUNS", else: 20))
@@ -22,11 +22,12 @@ import Testing
         var endings: Set<ModelWorld.Ending> = []
         var count = 0
         for number in Self.runs {
-            let world = ModelWorld(number)
+            let world = ModelWorld(number, isTold: Self.runs.count == 1)
             guard world.words.policy == policy else { continue }
             let again = "MODEL_FROM=\(number) MODEL_RUNS=1 runs it again"
             do {
                 let found = try await world.run()
+                if !found.isEmpty { await print(world.story.joined(separator: "\n")) }
                 #expect(found == [], "\(again)")
             } catch {
                 Issue.record("\(error); \(again)")

@@ -41,8 +41,13 @@ actor ModelWorld {
     private var problems: [String] = []
     private(set) var meetings: Set<Meeting> = []
     private(set) var endings: Set<Ending> = []
+    /// The records of the service and of each device after each step; empty unless the history is told.
+    private(set) var story: [String] = []
+    private let isTold: Bool
 
-    init(_ number: Int) {
+    /// - Parameter isTold: Whether the history is told step by step.
+    init(_ number: Int, isTold: Bool = false) {
+        self.isTold = isTold
         let policies = ConflictPolicy.allCases
         let deletePolicies = ConflictRules.DeletePolicy.allCases
         words = PolicyWords(
@@ -64,11 +69,25 @@ actor ModelWorld {
     /// - Returns: What is wrong; empty if nothing is.
     func run() async throws -> [String] {
         for _ in 0..<3 { members.append(try newMember()) }
-        for _ in 0..<Self.stepsMax { try await step() }
+        for number in 0..<Self.stepsMax {
+            try await step()
+            try tell("\(number)")
+        }
         try await settle()
         try await judge()
         for member in members { await member.engine.stop() }
         return problems
+    }
+
+    private func tell(_ what: String) throws {
+        guard isTold else { return }
+        let contents = try [cloud.records] + members.map { try $0.store.sheets() }
+        let texts = contents.map { records in
+            records.sorted { $0.key < $1.key }
+                .map { "\($0.key) \($0.value.sorted { $0.key < $1.key }.map(\.value))" }
+                .joined(separator: ", ")
+        }
+        story.append("\(what)\n  " + texts.joined(separator: "\n  "))
     }
 
     // MARK: Steps
@@ -113,7 +132,9 @@ actor ModelWorld {
         let index = roll(members.count)
         members[index].clock.advance(milliseconds: Int64(roll(4_000)))
         cloud.advance(milliseconds: Int64(roll(4_000)))
-        switch roll(20) {
+        let lot = roll(20)
+        try tell("device \(index), \(lot)")
+        switch lot {
         case 0..<9: for _ in 0...roll(3) { try await edit(index) }
         case 9..<12: try await exchange(index)
         case 12..<16: try await exchangeInterrupted(index)
@@ -184,6 +205,7 @@ actor ModelWorld {
     private func meet(_ index: Int) async {
         let meeting = Meeting.allCases[roll(Meeting.allCases.count)]
         meetings.insert(meeting)
+        if isTold { story.append("within a request of device \(index): \(meeting)") }
         let other = (index + 1 + roll(members.count - 1)) % members.count
         do {
             switch meeting {
