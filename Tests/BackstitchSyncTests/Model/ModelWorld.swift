@@ -216,6 +216,7 @@ actor ModelWorld {
             case .otherDevice: try await exchange(other)
             case .secondEngine: try await tryAnotherEngine(of: index)
             case .replacedEngine:
+                members[index].connection.endEngine()
                 await members[index].engine.stop()
                 members[index].engine = anotherEngine(of: index)
                 try await exchange(index)
@@ -291,7 +292,7 @@ actor ModelWorld {
             })
         let lost = ledger.lost(present: records, journals: journals)
         // A record of which nobody heard that it was created comes back if it was deleted between the pull
-        // and the push of a round, or if only a list of all records lacks it: a service that keeps no
+        // and the push of a round, if the request arrives after the deletion that ended it here, or if only a list of all records lacks it: a service that keeps no
         // count of lives can't be asked whether it had the record. An end by the feed is in a journal.
         let unheard = members.reduce(into: Set()) { $0.formUnion($1.connection.unheardCreates) }
         let returned = ledger.returned(

@@ -40,6 +40,8 @@ final class PlainConnection: RecordService {
         var isCalm = false
         var met: Set<Trouble> = []
         var unheardCreates: Set<String> = []
+        /// How many engines ended in the middle of their requests.
+        var ends = 0
         var interruption: Interruption?
     }
 
@@ -61,6 +63,9 @@ final class PlainConnection: RecordService {
 
     /// The records whose creation the device may not have heard of, though the service has done it.
     var unheardCreates: Set<String> { state.withLock { $0.unheardCreates } }
+
+    /// The engine ends whose request is under way: it hears of no answer, though the request may still arrive.
+    func endEngine() { state.withLock { $0.ends += 1 } }
 
     /// From now on nothing goes wrong.
     func calm() { state.withLock { $0.isCalm = true } }
@@ -146,10 +151,12 @@ final class PlainConnection: RecordService {
         let names = modifications.map(\.recordName)
         var own: [Trouble] = [.partial, .refused, .untoldConflicts]
         if names.count > 1 { own.append(.tooLarge) }
+        let ends = state.withLock { $0.ends }
         return try await send(own, oneOf: 2) { trouble, lot -> [ModificationResult] in
             state.withLock { state in
                 // An engine that is replaced meanwhile does not listen.
-                let isLeft = state.interruption.map { $0.isDone && $0.requests == 0 } ?? false
+                let isLeft =
+                    state.interruption.map { $0.isDone && $0.requests == 0 } ?? (state.ends > ends)
                 guard trouble == .lostAnswer || isLeft else { return }
                 for case .create(let name, _, _) in modifications {
                     state.unheardCreates.insert(name)
