@@ -166,7 +166,7 @@ PUSHES = [
     ("other names", "refused", lambda names: [saved("q" + name) for name in names], "other records"),
     ("an answer too few", "refused", lambda names: [saved(name) for name in names[1:]], "does not answer each"),
     ("a change tag of 256 bytes", "refused",
-     lambda names: [saved(name, recordChangeTag="1" * 256) for name in names], "more than 255 bytes for the record 'a'"),
+     lambda names: [saved(name, recordChangeTag="1" * 256) for name in names], "no change tag of 1 to 255 bytes for the record 'a'"),
     ("deleted in place of saved", "refused", lambda names: [end(name) for name in names], "for the record 'a'"),
     ("a value that can't be read", "refused",
      lambda names: [saved(name, fields={"f": {"value": 5, "type": "STRING"}}) for name in names], "'a'"),

@@ -23,7 +23,7 @@ struct StoreZones {
         }
     }
 
-    /// The zone of a name; nil if there is none.
+    /// The zone with a name; nil if the store has no such zone.
     func zone(named name: String, owner: String?) throws -> RecordID.Zone? {
         if owner == nil, let own = try ownName, own.utf8.elementsEqual(name.utf8) { return .own }
         return others.first { $0.owner == owner && $0.name.utf8.elementsEqual(name.utf8) }

@@ -125,7 +125,7 @@ extension WireItem: WireReply {
         self = .failure(key, error)
     }
 
-    /// The error that an item is; nil if it is none. What can't be read in it is told with the record's name.
+    /// The error of an item that is one; nil for a record. A failure to read it names the record.
     private static func error(of json: JSONObject) throws(WireFormatError) -> WireError? {
         do throws(WireFormatError) {
             return try WireError(itemOf: json)
