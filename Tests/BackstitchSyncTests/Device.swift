@@ -104,6 +104,13 @@ struct Device: Sendable {
     /// The titles of all notes of the store's own zone by name.
     func titles() throws -> [String: String] { try titles(slot: 0) }
 
+    /// The titles of the notes of a zone by name.
+    func titles(slot: UInt8) throws -> [String: String] {
+        let notes = try all(Note.self).filter { $0.id.key.zone == slot }
+        return Dictionary(
+            uniqueKeysWithValues: notes.map { ($0.id.key.name.description, $0.title) })
+    }
+
     /// Checks what must hold at any time, and that nothing is left to push.
     func expectSettled(_ location: SourceLocation = #_sourceLocation) async throws {
         #expect(try engine.pending().pendingRecords == 0, sourceLocation: location)

@@ -44,11 +44,4 @@ extension Device {
     func pulled(_ name: String, _ title: String, tag: String = "z1") async throws {
         try await pull(name, "Note", ["title": .string(title)], tag: tag)
     }
-
-    /// The titles of the notes of a zone by name.
-    func titles(slot: UInt8) throws -> [String: String] {
-        let notes = try all(Note.self).filter { $0.id.key.zone == slot }
-        return Dictionary(
-            uniqueKeysWithValues: notes.map { ($0.id.key.name.description, $0.title) })
-    }
 }
