@@ -135,6 +135,34 @@ import Testing
         try await expectSame([tablet, laptop, phone], ["a": "four", "b": "one"])
     }
 
+    // Of two versions that devices send again, neither is an edit. No policy decides between them: the one that
+    // lost would count as earlier from then on.
+    @Test func `a version that lost against one that was sent again is taken when it comes`()
+        async throws
+    {
+        let (phone, laptop, older) = try await pair()
+        let tablet = try Device(cloud, "tablet")
+        try await tablet.sync()
+        try await phone.note("a", "two")
+        for device in [phone, tablet] { try await device.sync() }
+        try await phone.note("a", "three")
+        for device in [phone, laptop] { try await device.sync() }
+        let newest = cloud.snapshot()
+        cloud.rollBack(to: older)
+        // The tablet sends "two" after the laptop has read "one" and before it sends "three".
+        let turn = OneTime()
+        laptop.service.beforeRequest = { request throws(ServiceError) in
+            guard request.kind == .modify, turn.take() else { return }
+            _ = try? await tablet.sync()
+        }
+        for _ in 0..<2 { try await laptop.sync() }
+        laptop.service.beforeRequest = nil
+        #expect(try laptop.titles()["a"] == "two")
+        #expect(try laptop.engine.conflicts().isEmpty)
+        cloud.rollBack(to: newest)
+        try await expectSame([laptop, tablet, phone], ["a": "three", "b": "one"])
+    }
+
     @Test func `what another device had heard of is sent again by it`() async throws {
         let (phone, laptop, older) = try await pair()
         try await phone.note("a", "two")

@@ -306,7 +306,8 @@ class Trial:
         for owner in self.devices:
             for name, value in owner.own.items():
                 now = contents[0].get(name)
-                check(now == value, f"{when}: '{name}' was saved as '{value}' by {owner.name}, and is '{now}'{self.account(name)}")
+                if now != value:
+                    fail(f"{when}: '{name}' was saved as '{value}' by {owner.name}, and is '{now}'{self.account(name)}")
         strange = {value for value in contents[0].values() if value not in self.values}
         check(not strange, f"{when}: nobody saved {sorted(strange)[:5]}")
         return len(contents[0])

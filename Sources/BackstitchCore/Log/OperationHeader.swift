@@ -21,6 +21,10 @@ package struct OperationHeader: Hashable, Sendable {
         /// The service's version took the place of one that the service had lost: neither is known to be
         /// the later one.
         package static let replacesLost = Flags(rawValue: 32)
+        /// What was here when the service lost its latest state is sent again: a version of the service on top of
+        /// which that comes, an operation that puts it back and has no edit that the service never had, or that
+        /// the service lost the zone with nothing else to be pushed.
+        package static let isResent = Flags(rawValue: 64)
     }
 
     package var kind: OperationKind

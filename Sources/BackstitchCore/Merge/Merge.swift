@@ -136,19 +136,23 @@ package struct Merge: Sendable {
         case .absent:
             return planAbsent(local: local)
         case .present(let version, let fields, let requested):
-            if let known = local.version {
-                // Our own write comes back, or a reply from before it does.
-                if known.changeTag == version.changeTag
-                    || (!isAuthoritative
-                        && version.modifiedMilliseconds < known.modifiedMilliseconds)
-                {
-                    return MergePlan(remote: .nothing)
-                }
+            if let known = local.version,
+                !Self.isNews(version, after: known, isAuthoritative: isAuthoritative)
+            {
+                return MergePlan(remote: .nothing)
             }
             return planPresent(
                 local: local, version: version,
                 server: completed(fields, requested: requested, from: local))
         }
+    }
+
+    /// Whether a version is another one than the known one, and not one that a late reply has from before it.
+    package static func isNews(
+        _ version: ServerVersion, after known: ServerVersion, isAuthoritative: Bool
+    ) -> Bool {
+        known.changeTag != version.changeTag
+            && (isAuthoritative || version.modifiedMilliseconds >= known.modifiedMilliseconds)
     }
 
     /// The service's fields, with the base's values for those that were not asked for.

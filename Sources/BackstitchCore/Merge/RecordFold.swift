@@ -128,16 +128,19 @@ package struct OperationStep: Equatable, Sendable {
     package var origin: OperationOrigin
     /// Whether the service's version took the place of one that the service had lost.
     package var replacesLost: Bool
+    /// Whether what was here when the service lost its latest state is sent again with it, or on top of it.
+    package var isResent: Bool
 
     package init(
         sequence: UInt64, clock: UInt64 = 0, change: Change, origin: OperationOrigin = .local,
-        replacesLost: Bool = false
+        replacesLost: Bool = false, isResent: Bool = false
     ) {
         self.sequence = sequence
         self.clock = clock
         self.change = change
         self.origin = origin
         self.replacesLost = replacesLost
+        self.isResent = isResent
     }
 
     /// Decodes a stored operation that changes content; not the baseline of a tombstone.
@@ -146,6 +149,7 @@ package struct OperationStep: Equatable, Sendable {
         clock = operation.clock
         origin = operation.origin
         replacesLost = operation.flags.contains(.replacesLost)
+        isResent = operation.flags.contains(.isResent)
         do throws(FieldError) {
             switch operation.kind {
             // Before a baseline there is nothing, as before an insert.

@@ -25,6 +25,11 @@ package struct LogReader {
         }
     }
 
+    /// The flags of an operation; none if the log does not have it any more.
+    package func flags(of sequence: UInt64) throws -> OperationHeader.Flags {
+        try withOperation(sequence) { $0.flags } ?? []
+    }
+
     /// Calls `body` with the operation at a sequence; nil if there is none.
     ///
     /// - Parameter verifies: Whether to compare the checksum. Who only follows links need not.

@@ -75,7 +75,7 @@ package struct RecordHistory {
     /// Whether the last operation has lost its values.
     package var endsErased: Bool {
         get throws {
-            try reader.log.withOperation(lastSequence) { $0.flags.contains(.isErased) } == true
+            try reader.log.flags(of: lastSequence).contains(.isErased)
         }
     }
 

@@ -28,10 +28,10 @@ extension LogWriter {
     /// Appends the operation that makes a record these fields; nil ends it.
     ///
     /// If the record has them already, a stamp is acknowledged, and nothing happens without one.
-    /// - Parameter replacesLost: Whether the service had lost the version that they replace.
+    /// - Parameter lost: What the operation has to do with a version that the service lost.
     package func replace(
         _ key: RecordKey, _ table: EntityTable, with fields: Fields?, origin: OperationOrigin,
-        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil, replacesLost: Bool = false
+        stamp: SyncStamp? = nil, conflict: ConflictReport? = nil, lost: OperationHeader.Flags = []
     ) throws {
         let row = try row(table.number, key)
         let isLive = row?.isDeleted == false
@@ -46,8 +46,7 @@ extension LogWriter {
             }
             return
         }
-        var flags: OperationHeader.Flags = table.canRead(fields) ? [] : .isUnreadable
-        if replacesLost { flags.insert(.replacesLost) }
+        let flags = lost.union(table.canRead(fields) ? [] : .isUnreadable)
         self.fields.writer.reset()
         try fields.withoutNulls.write(to: &self.fields.writer)
         self.fields.pack()

@@ -119,7 +119,7 @@ extension OperationEncoder {
         let leavesRecord =
             old.kind == .insert || old.kind == .update || old.kind == .baseline && !old.isTombstone
         if leavesRecord { flags.insert(.isUnreadable) }
-        if old.flags.contains(.replacesLost) { flags.insert(.replacesLost) }
+        flags.formUnion(old.flags.intersection([.replacesLost, .isResent]))
         try begin(
             OperationHeader(
                 kind: old.kind, origin: old.origin, flags: flags, entity: old.entity,

@@ -147,6 +147,19 @@ package struct RecordMerger {
         return merge.isEarlierState(fields, of: local)
     }
 
+    /// Whether a version meets what was here when the service lost its latest state, and is being sent again. Others
+    /// do the same, so that the order in which versions come says nothing.
+    private func meetsResent(
+        _ row: RowView, _ server: ServerState, _ isAuthoritative: Bool
+    ) throws -> Bool {
+        guard !row.flags.contains(.isForgotten) else { return true }
+        guard row.isDirty, case .present(let version, _, nil) = server,
+            let known = row.serverVersion,
+            Merge.isNews(version, after: known, isAuthoritative: isAuthoritative)
+        else { return false }
+        return try reader.log.flags(of: row.syncedSequence).contains(.isResent)
+    }
+
     func merge(
         _ server: ServerState, _ key: RecordKey, _ table: EntityTable, _ row: RowView,
         isAuthoritative: Bool = false, isSent: Bool = false
@@ -174,16 +187,23 @@ package struct RecordMerger {
         let current = try row.currentFields.map(contents.added(to:))
         let history = reader.history(of: row)
         var unsynced = try history.unsynced.map(contents.added(to:))
-        let isForgotten =
-            row.flags.contains(.isForgotten) && !prefersLocal
-            && !isBehind(server, key, current, unsynced, merge)
-        if isForgotten { unsynced = [] }
+        let meetsResent = try !prefersLocal && meetsResent(row, server, isAuthoritative)
+        let steps =
+            try meetsResent && !row.flags.contains(.isForgotten)
+            ? history.steps(after: 0).map(contents.added(to:)) : unsynced
+        let isBehind = meetsResent && isBehind(server, key, current, steps, merge)
+        let hasNoEdits =
+            meetsResent && (row.flags.contains(.isForgotten) || unsynced.allSatisfy(\.isResent))
+        let isTaken = hasNoEdits && !isBehind
+        if isBehind { unsynced = steps }
+        if isTaken { unsynced = [] }
         let unmerged = UnmergedFields(
             of: table, current: current, unsynced: unsynced, server: server)
         let local = LocalState(
-            fields: current?.without(unmerged.ids), version: row.serverVersion,
+            fields: current?.without(unmerged.ids),
+            version: isBehind || isTaken ? nil : row.serverVersion,
             unsynced: unsynced.map { $0.without(unmerged.ids) },
-            kept: unsynced.isEmpty || !row.hasChangeTag
+            kept: unsynced.isEmpty || !row.hasChangeTag || isBehind
                 ? Fields() : try history.keptFields.without(unmerged.ids),
             isSent: isSent, name: key.name)
         let place = ConflictKey(
@@ -203,34 +223,42 @@ package struct RecordMerger {
                     record: RecordID(entity: table.name, key: key), sequence: log.head,
                     reason: reason))
         }
-        if isForgotten, case .acknowledge(let version, _) = plan.remote {
+        var (lost, resent): (OperationHeader.Flags, OperationHeader.Flags) = (
+            isTaken ? .replacesLost : [], []
+        )
+        if isTaken, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         } else if case .acknowledge(let version, let through) = plan.remote,
             case .present(_, let fields, nil) = server,
-            unsynced.contains(where: { $0.sequence > through && $0.origin == .remote })
+            isBehind
+                || unsynced.contains(where: { $0.sequence > through && $0.origin == .remote })
         {
             // What came from the service after that state, and was forgotten with edits or without, is an
             // edit to it now, and no version of it.
             plan.remote = .adopt(version: version, fields: fields, through: row.lastSequence)
             plan.rebase = current.map { .save($0) } ?? .delete
+            (lost, resent) = (.isResent, hasNoEdits ? .isResent : [])
         }
         if plan.remote != .nothing {
             try log.forgetNote(.missed, key)
             try log.forgetNote(.unheard, key)
         }
         plan = unmerged.whole(plan, local)
-        let settled = try perform(plan, key, table, replacesLost: isForgotten)
+        let settled = try perform(plan, key, table, lost: lost, resent: resent)
         if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
 
     /// Appends what a merge decided.
     ///
-    /// - Parameter replacesLost: Whether the service lost the version that is here.
+    /// - Parameters:
+    ///   - lost: What the version that is taken has to do with one that the service lost.
+    ///   - resent: The same of what comes on top of it.
     /// - Returns: the last operation but for a rebase: the one that settled a conflict, if there was one.
     @discardableResult
     func perform(
-        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable, replacesLost: Bool = false
+        _ plan: MergePlan, _ key: RecordKey, _ table: EntityTable,
+        lost: OperationHeader.Flags = [], resent: OperationHeader.Flags = []
     ) throws -> UInt64 {
         // Before the record changes: the copy is of what it was.
         if let copy = plan.copy, let name = plan.conflict?.copy {
@@ -246,14 +274,14 @@ package struct RecordMerger {
             try log.replace(
                 key, table, with: fields, origin: .remote,
                 stamp: SyncStamp(version, through: through), conflict: plan.conflict,
-                replacesLost: replacesLost)
+                lost: lost)
         }
         let settled = log.head
         switch plan.rebase {
         case .nothing:
             break
         case .save(let fields):
-            try log.replace(key, table, with: fields, origin: .rebase)
+            try log.replace(key, table, with: fields, origin: .rebase, lost: resent)
         case .delete:
             try log.replace(key, table, with: nil, origin: .rebase)
         }
