@@ -92,7 +92,7 @@ struct AssetDownload {
     /// An address of the content, asked for just before it is used.
     private func address() async throws -> ServiceAsset {
         for recordName in try recordNames() {
-            let results = try await service.lookUpRecords([recordName], in: scope.zone)
+            let results = try await service.lookUpRecords([recordName], in: scope.own.id)
             switch results.first {
             case .found(let record)?:
                 let fields = record.fields.sorted { $0.key < $1.key }
