@@ -26,7 +26,11 @@ final class RoundExecutor {
     }
 
     /// Takes a step of a round.
-    func perform(_ step: Round.Step, of round: Round) async -> Round.Reply {
+    ///
+    /// - Parameter zones: What is decided for the zones.
+    func perform(
+        _ step: Round.Step, of round: Round, _ zones: ZoneQueue
+    ) async -> Round.Reply {
         do {
             switch step {
             case .checkConfiguration:
@@ -44,17 +48,13 @@ final class RoundExecutor {
                 return .done
             case .prepare:
                 report.beginAgain()
-                return .prepared(try await own.prepare())
-            case .exchange(let action):
-                return .exchanged(try await own.perform(action, round.exchange))
+                return .prepared([try await own.prepare()])
+            case .exchange(let slot, let action):
+                return .exchanged(try await own.perform(action, zones.machine(of: slot)))
             case .request(let request):
                 return .answered(try await perform(request))
-            case .storeRetry(let deadline, let conclusion):
-                let endsPreference = conclusion == .completed && round.prefersLocal
-                try await own.change { state in
-                    state.retry = deadline
-                    if endsPreference { state.prefersLocal = nil }
-                }
+            case .storeRetry(_, let deadline, let conclusion):
+                try await own.store(deadline, isCompleted: conclusion == .completed)
                 return .done
             }
         } catch {

@@ -229,7 +229,7 @@ public actor SyncEngine {
         guard let round = machine.round else {
             return .failed(StepFailure(machine.ending ?? .stopped))
         }
-        let reply = await rounds.perform(step, of: round)
+        let reply = await rounds.perform(step, of: round, machine.zones)
         if case .exchanged = reply { lookAtOperations() }
         return reply
     }

@@ -99,15 +99,31 @@ final class ZoneExchange {
     // MARK: Preparing
 
     /// Notes what is exchanged from now on, and reads what is known of the zone.
-    func prepare() async throws -> Round.Zone {
+    func prepare() async throws -> ZoneQueue.Prepared {
         progress.beginAgain()
         limits = await service.limits
         try await noteExchange()
         let state = try state()
         prefersLocal = state.prefersLocal == true
-        return Round.Zone(
-            limits: limits, isSetUp: state.isSetUp, needsPull: state.needsPull,
-            suspension: state.suspension?.code, prefersLocal: prefersLocal)
+        var prepared = ZoneQueue.Prepared()
+        prepared.slot = slot
+        prepared.database = place.database
+        prepared.limits = limits
+        prepared.isSetUp = state.isSetUp
+        prepared.needsPull = state.needsPull
+        prepared.suspension = state.suspension?.code
+        prepared.prefersLocal = prefersLocal
+        prepared.retry = state.retry
+        return prepared
+    }
+
+    /// Remembers when the service may be asked again, or that it may be at any time.
+    func store(_ deadline: RetryDeadline?, isCompleted: Bool) async throws {
+        let endsPreference = isCompleted && prefersLocal
+        try await change { state in
+            state.retry = deadline
+            if endsPreference { state.prefersLocal = nil }
+        }
     }
 
     /// Notes which fields and entities are exchanged from now on.

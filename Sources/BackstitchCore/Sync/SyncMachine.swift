@@ -38,6 +38,8 @@ package struct SyncMachine: Equatable, Sendable {
     /// The operations a request may have for now; halved when the service refuses its size.
     package internal(set) var batchCount: Int
     var needsPull = false
+    /// Whether the list of the database's changes is read in this round; another zone had it read otherwise.
+    private var checksDatabase = true
     var restarts = 0
     var push = PushState()
 
@@ -65,11 +67,12 @@ package struct SyncMachine: Equatable, Sendable {
     package mutating func handle(_ event: SyncEvent) -> SyncAction {
         if case .failed(let error) = event { return failed(error) }
         switch (state, event) {
-        case (.idle, .began(let isSetUp, let needsPull, let suspension)):
+        case (.idle, .began(let isSetUp, let needsPull, let suspension, let checksDatabase)):
+            self.checksDatabase = checksDatabase
             return begin(isSetUp: isSetUp, needsPull: needsPull, suspension: suspension)
         case (.settingUp, .done):
             needsPull = true
-            return checkDatabase()
+            return afterSetUp()
         case (.checkingDatabase, .databaseChanges(let changed, let ended, let moreComing)):
             return databaseChanged(changed, ended: ended, moreComing: moreComing)
         case (.droppingDatabaseToken, .done):
@@ -124,7 +127,12 @@ package struct SyncMachine: Equatable, Sendable {
             state = .settingUp
             return .setUp
         }
-        return checkDatabase()
+        return afterSetUp()
+    }
+
+    private mutating func afterSetUp() -> SyncAction {
+        if checksDatabase { return checkDatabase() }
+        return needsPull ? pull() : fold()
     }
 
     private mutating func checkDatabase() -> SyncAction {
