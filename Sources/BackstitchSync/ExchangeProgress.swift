@@ -1,4 +1,5 @@
 import BackstitchCore
+import BackstitchLog
 
 /// What a service gives in pages, each with a token.
 enum Feed: Hashable {

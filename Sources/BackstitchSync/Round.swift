@@ -99,8 +99,12 @@ struct Round: Equatable, Sendable {
     }
 
     /// What is wrong with it; nil if nothing is.
-    var violation: String? {
-        isCancelled && !calls.isEmpty ? "A round with calls was cancelled." : nil
+    func violation(_ zones: ZoneQueue) -> String? {
+        if isCancelled, !calls.isEmpty { return "A round with calls was cancelled." }
+        if case .exchange(let slot, _) = step, !zones.isRunning(slot) {
+            return "An exchange that has ended has a step."
+        }
+        return nil
     }
 }
 

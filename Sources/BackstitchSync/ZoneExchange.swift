@@ -1,6 +1,7 @@
 import BackstitchCore
 import BackstitchLog
 import BackstitchStore
+import Threading
 
 /// One zone as an engine exchanges it. The engine's actor uses it alone.
 ///

@@ -72,7 +72,7 @@ package struct SyncMachine: Equatable, Sendable {
             return begin(isSetUp: isSetUp, needsPull: needsPull, suspension: suspension)
         case (.settingUp, .done):
             needsPull = true
-            return afterSetUp()
+            return checkDatabase()
         case (.checkingDatabase, .databaseChanges(let changed, let ended, let moreComing)):
             return databaseChanged(changed, ended: ended, moreComing: moreComing)
         case (.droppingDatabaseToken, .done):
@@ -127,15 +127,11 @@ package struct SyncMachine: Equatable, Sendable {
             state = .settingUp
             return .setUp
         }
-        return afterSetUp()
-    }
-
-    private mutating func afterSetUp() -> SyncAction {
-        if checksDatabase { return checkDatabase() }
-        return needsPull ? pull() : fold()
+        return checkDatabase()
     }
 
     private mutating func checkDatabase() -> SyncAction {
+        guard checksDatabase else { return needsPull ? pull() : fold() }
         state = .checkingDatabase
         return .fetchDatabaseChanges
     }

@@ -117,11 +117,6 @@ package struct ZoneQueue: Equatable, Sendable {
     /// Whether a zone is under way.
     package func isRunning(_ slot: UInt8) -> Bool { zones[place(of: slot)].machine.isRunning }
 
-    /// Whether the local version wins in a zone until a round has ended well.
-    package func prefersLocal(_ slot: UInt8) -> Bool {
-        zones[place(of: slot)].prepared.prefersLocal
-    }
-
     /// Before when nothing begins by itself: the earliest of the zones' times, if all of them wait.
     package var deadline: RetryDeadline? {
         let deadlines = zones.compactMap(\.deadline)
