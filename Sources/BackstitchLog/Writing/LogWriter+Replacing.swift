@@ -48,7 +48,7 @@ extension LogWriter {
         }
         var flags: OperationHeader.Flags = table.canRead(fields) ? [] : .isUnreadable
         if replacesLost { flags.insert(.replacesLost) }
-        self.fields.writer.reset()
+        self.fields.writer.reset(zone: key.zone)
         try fields.withoutNulls.write(to: &self.fields.writer)
         self.fields.pack()
         guard let row, isLive else {
