@@ -27,13 +27,13 @@ struct PushExecutor {
         }
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
-        let (zone, now) = (exchange.zone.zoneName, exchange.scope.clock.milliseconds)
-        let (contents, slot) = (exchange.store.assets.folder, exchange.slot)
+        let (place, now) = (exchange.place, exchange.scope.clock.milliseconds)
+        let (contents, earlier) = (exchange.store.assets.folder, exchange.report.value.uploads)
         let (outbox, items, pushed, settled, files) = try exchange.store.read { transaction in
             let reader = transaction.reader
-            var files = WaitingFiles(ReceiptReader(reader, zone: zone, now: now))
+            var files = WaitingFiles(ReceiptReader(reader, place, now: now))
             let folder = OutboxFolder(
-                reader, selection: try selection.bound(to: reader), zone: slot)
+                reader, selection: try selection.bound(to: reader), zone: place.slot)
             let outbox = try folder.fold(
                 recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
             assert(
@@ -50,7 +50,7 @@ struct PushExecutor {
                 items.append(item)
                 pushed.append(change)
             }
-            try files.keepSources(reader, contents)
+            try files.keepSources(reader, contents, earlier: earlier)
             let isReady = items.map { files.isReady($0) }
             if isReady.contains(false) {
                 items = zip(items, isReady).filter(\.1).map(\.0)
@@ -85,12 +85,10 @@ struct PushExecutor {
         return .folded(items, isComplete: outbox.isComplete)
     }
 
-    /// Tells how much the round has to push, from the first fold on.
-    ///
-    /// - Parameter isWhole: Whether the folded items are all that is pending.
-    private func noteWaiting(_ uploads: [AssetUpload], records: Set<String>) {
+    /// Notes the files that records of a pass wait for.
+    private func noteWaiting(_ uploads: [AssetUpload], records: Set<RecordKey>) {
         if !records.isEmpty { exchange.progress.waitsForFiles = true }
-        exchange.report.noteWaiting(uploads, records: Set(records.map(exchange.key)))
+        exchange.report.noteWaiting(uploads, records: records)
     }
 
     /// The modification that brings a change to the service; nil if there is nothing to bring.
@@ -259,13 +257,13 @@ struct PushExecutor {
     func apply(_ decisions: [ItemDecision]) async throws {
         let steps = steps(decisions)
         let place = exchange.place
-        let again = Locked<Set<String>>([])
+        let again = Locked<Set<RecordKey>>([])
         let replaced = exchange.progress.replacedToken
         let results = try await exchange.merge { merger, results in
             again.withLock { $0 = [] }
             for step in steps {
                 if try step.uploadsAgain(merger.log, zone: place.id.zoneName) {
-                    again.withLock { _ = $0.insert(step.change.key.name.description) }
+                    again.withLock { _ = $0.insert(step.change.key) }
                 } else {
                     try step.apply(to: merger, &results)
                 }
