@@ -49,6 +49,8 @@ public struct StoreError: BackstitchError {
         public static let unsynced = Code("unsynced")
         /// The record name is not possible.
         public static let invalidName = Code("invalidName")
+        /// An attribute that is uploaded refers to a record of another zone.
+        public static let crossesZones = Code("crossesZones")
         /// A value can't be stored.
         public static let invalidValue = Code("invalidValue")
         /// A write has more operations, or bytes of them, than the configuration allows.

@@ -41,8 +41,8 @@ struct AssetDownload {
         defer { FileLease.close(locked: descriptor) }
         var attempt = 1
         while true {
-            let file = try await address()
-            if let failure = await fetch(file, to: partial, progress) {
+            let (file, service) = try await address()
+            if let failure = await fetch(file, from: service, to: partial, progress) {
                 // The address ended while the download waited for its turn.
                 let isOver = failure.code == .permissionDenied && attempt < Self.attemptsMax
                 guard isOver else { throw failure }
@@ -67,7 +67,8 @@ struct AssetDownload {
     }
 
     private func fetch(
-        _ file: ServiceAsset, to path: String, _ progress: @Sendable (Int64) -> Void
+        _ file: ServiceAsset, from service: any RecordService, to path: String,
+        _ progress: @Sendable (Int64) -> Void
     ) async -> ServiceError? {
         do throws(ServiceError) {
             try await service.download(file, to: path, progress: progress)
@@ -89,19 +90,41 @@ struct AssetDownload {
                 + "again on a device that has it.")
     }
 
-    /// An address of the content, asked for just before it is used.
-    private func address() async throws -> ServiceAsset {
-        for recordName in try recordNames() {
-            let results = try await service.lookUpRecords([recordName], in: scope.zone)
-            switch results.first {
-            case .found(let record)?:
-                let fields = record.fields.sorted { $0.key < $1.key }
-                if let file = fields.lazy.compactMap({ match($0.value) }).first { return file }
-            case .failed(let error)?: throw error
-            case .notFound?, nil: continue
+    /// An address of the content, asked for just before it is used, and the service that has it.
+    ///
+    /// A zone that is gone, or that the user may not read any more, keeps no other one from being asked.
+    private func address() async throws -> (ServiceAsset, any RecordService) {
+        var failures: [ZonePlace: ServiceError] = [:]
+        var first: ServiceError?
+        for (place, recordName) in try records() where failures[place] == nil {
+            do throws(ServiceError) {
+                let service = try scope.service(for: place, self.service)
+                if let file = try await file(of: recordName, in: place.id, service) {
+                    return (file, service)
+                }
+            } catch {
+                guard error.code.scope == .zone || error.code == .permissionDenied else {
+                    throw error
+                }
+                failures[place] = error
+                first = first ?? error
             }
         }
+        if let first { throw first }
         throw Self.missing
+    }
+
+    /// The content as a field of a record; nil if the service has no such record, or with other files.
+    private func file(
+        of recordName: String, in zone: ZoneID, _ service: any RecordService
+    ) async throws(ServiceError) -> ServiceAsset? {
+        switch try await service.lookUpRecords([recordName], in: zone).first {
+        case .found(let record)?:
+            let fields = record.fields.sorted { $0.key < $1.key }
+            return fields.lazy.compactMap { match($0.value) }.first
+        case .failed(let error)?: throw error
+        case .notFound?, nil: return nil
+        }
     }
 
     private func match(_ value: ServiceValue) -> ServiceAsset? {
@@ -119,18 +142,20 @@ struct AssetDownload {
 
     /// The records that may hold the content on the service: first those that hold it here, then those that
     /// held it, because the service may not know of that edit yet, or is never to.
-    private func recordNames() throws -> [String] {
+    private func records() throws -> [(place: ZonePlace, recordName: String)] {
         try scope.store.read { transaction in
-            let standing = ContentStanding(key, transaction.reader)
-            var names: [String] = []
+            let reader = transaction.reader
+            let standing = ContentStanding(key, reader)
+            var keys: [RecordKey] = []
             func note(_ place: StoredRecordID, _ row: RowView) -> Bool {
-                let name = place.key.name.description
-                if row.hasChangeTag, !names.contains(name) { names.append(name) }
-                return names.count < Self.recordsMax
+                if row.hasChangeTag, !keys.contains(place.key) { keys.append(place.key) }
+                return keys.count < Self.recordsMax
             }
             try standing.visitHolders { place, _, row in note(place, row) }
             try standing.visitNamers(note)
-            return names
+            return keys.compactMap { key in
+                scope.place(of: key.zone, reader.catalog).map { ($0, key.name.description) }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@ import BackstitchLog
 import BackstitchStore
 import Threading
 
-/// What an engine exchanges, as any thread may ask for it: a store and its zone.
+/// What an engine exchanges, as any thread may ask for it: a store and its zones.
 struct EngineContext: Sendable {
     let store: Store
     let configuration: SyncConfiguration
@@ -15,8 +15,8 @@ struct EngineContext: Sendable {
     let status = Locked(SyncStatus.idle)
     /// The zone that the records were moved to by this engine; nil if they were not.
     let movedTo = Locked<String?>(nil)
-    /// Whether what a selection held back was put in front of the outbox again.
-    let hasLookedBack = Locked(false)
+    /// The slots of the zones of which what a selection held back was put in front of the outbox again.
+    let lookedBack = Locked<Set<UInt8>>([])
     /// The names of the records that the running request carries.
     let inFlight = Locked<Set<String>>([])
     /// Whether the engine was stopped: no further request begins, of a round or of a transfer.
@@ -35,20 +35,13 @@ struct EngineContext: Sendable {
     /// The configuration's zone, or the one that the records were moved to since.
     var zoneName: String { movedTo.withLock { $0 } ?? configuration.zoneName }
 
-    var zone: ZoneID { ZoneID(zoneName) }
+    /// The store's own zone.
+    var own: ZonePlace { .own(zoneName) }
 
-    /// The slot of the zone in the keys of its records.
-    let slot: UInt8 = 0
-
-    /// The name of the subscription to the zone's changes.
+    /// The name of the subscription to the changes of the store's own zone.
     var subscriptionID: String {
         zoneName == configuration.zoneName
             ? configuration.subscriptionID : SyncConfiguration.subscriptionID(of: zoneName)
-    }
-
-    /// What the store has of the zone.
-    func zoneState() throws -> ZoneState {
-        try store.read { [zoneName] in try $0.reader.zoneState(zoneName) }
     }
 
     /// How many records and operations wait, by what keeps them.
@@ -57,7 +50,7 @@ struct EngineContext: Sendable {
             let reader = transaction.reader
             return try StoreInfo.Outbox(
                 reader, selection: configuration.selection.bound(to: reader),
-                fromStart: looksBack(try reader.zoneState(zoneName)))
+                fromStart: looksBack(try reader.zoneState(own), in: own.slot))
         }
     }
 
@@ -72,9 +65,9 @@ struct EngineContext: Sendable {
 
     /// Whether operations before the outbox's floor may have to be pushed: what another selection
     /// held back, or the same one with another version of the schema.
-    func looksBack(_ state: ZoneState) -> Bool {
+    func looksBack(_ state: ZoneState, in slot: UInt8) -> Bool {
         guard state.holdsBack == true || !configuration.selection.isAll else { return false }
-        return !hasLookedBack.withLock { $0 }
+        return !lookedBack.withLock { $0.contains(slot) }
     }
 
     /// Shows what the engine does, here and to other programs.

@@ -108,7 +108,7 @@ extension EngineMachine {
             calls += round.calls
             if round.id != rounds { return "Round \(round.id) of \(rounds) runs." }
             if timerMilliseconds != nil { return "A timer runs beside a round." }
-            if let violation = round.violation { return violation }
+            if let violation = round.violation(zones) { return violation }
         case .stopped:
             if !calls.isEmpty { return "Calls \(calls) wait for an engine that has ended." }
         }

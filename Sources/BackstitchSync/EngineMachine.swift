@@ -44,9 +44,9 @@ struct EngineMachine: Equatable, Sendable {
     private(set) var state = State.resting
     private(set) var rest = RestState.idle
     private(set) var mode = Mode.onDemand
-    private(set) var account = Account.unchecked
-    /// The failures in a row; nil until the store has told of those before this engine.
-    private(set) var backoff: Backoff?
+    private(set) var account = Account.unchecked {
+        didSet { zones.isAccountChecked = account == .checked }
+    }
     private(set) var queue: TriggerQueue
     /// The rounds that began.
     private(set) var rounds: Round.ID = 0
@@ -54,8 +54,8 @@ struct EngineMachine: Equatable, Sendable {
     private(set) var waiting = WaitingCalls()
     /// When the timer ends that was asked for; nil if there is none.
     private(set) var timerMilliseconds: Int64?
-    /// The decisions of the last exchange, whose batches the next one goes on with.
-    private var lastExchange: SyncMachine
+    /// Which zone is exchanged, and what is done for it.
+    private(set) var zones: ZoneQueue
     private var actions: [Action] = []
 
     init(_ configuration: SyncConfiguration) {
@@ -64,7 +64,7 @@ struct EngineMachine: Equatable, Sendable {
         queue = TriggerQueue(
             debounceMilliseconds: configuration.debounceMilliseconds,
             pollMilliseconds: configuration.pollMilliseconds)
-        lastExchange = SyncMachine(isAtomic: configuration.atomicRequests)
+        zones = ZoneQueue(isAtomic: configuration.atomicRequests)
     }
 
     // MARK: What it shows
@@ -199,7 +199,7 @@ struct EngineMachine: Equatable, Sendable {
 
     private mutating func begin(_ purpose: Round.Purpose, for calls: Set<CallID>) {
         rounds += 1
-        var round = Round(id: rounds, purpose: purpose, calls: calls, exchange: lastExchange)
+        var round = Round(id: rounds, purpose: purpose, calls: calls)
         if purpose.isExchange {
             round.covered = queue.next
             queue.began()
@@ -244,21 +244,18 @@ struct EngineMachine: Equatable, Sendable {
             go(&round, .finishReset)
         case (.finishReset, .done):
             go(&round, .prepare)
-        case (.prepare, .prepared(let zone)):
-            round.exchange.adopt(zone.limits)
-            round.prefersLocal = zone.prefersLocal
-            proceed(
-                &round,
-                .began(
-                    isSetUp: zone.isSetUp && account == .checked, needsPull: zone.needsPull,
-                    suspension: zone.suspension), now: now, random: random)
-        case (.exchange, .exchanged(let event)):
-            proceed(&round, event, now: now, random: random)
+        case (.prepare, .prepared(let prepared)):
+            let first = zones.begin(prepared, by: round.purpose.trigger ?? .manual, now: now)
+            proceed(&round, first, now: now, random: random)
+        case (.exchange(let slot, let action), .exchanged(let event, let changed)):
+            if action == .setUp, event == .done, account == .checking { account = .checked }
+            let next = zones.handle(event, of: slot, changed: changed)
+            proceed(&round, next, now: now, random: random)
         case (.request(let request), .answered(let answer)):
             if request == .destroyZone { rest = .suspended(.zoneDeletedByUser) }
             end(round, answer, now: now)
-        case (.storeRetry(_, let conclusion), .done):
-            end(round, with: conclusion, now: now)
+        case (.storeRetry(_, _, let conclusion), .done):
+            zoneEnded(&round, conclusion, now: now, random: random)
         default:
             // No reply to what was asked.
             state = .running(round)
@@ -275,71 +272,78 @@ struct EngineMachine: Equatable, Sendable {
         }
     }
 
-    /// Takes a step of an exchange, as its machine decides.
+    /// Takes a step of an exchange, as the zones' queue decides.
     private mutating func proceed(
-        _ round: inout Round, _ event: SyncEvent, now: Int64, random: () -> Double
+        _ round: inout Round, _ next: ZoneQueue.Step, now: Int64, random: () -> Double
     ) {
-        if round.step == .exchange(.setUp), event == .done, account == .checking {
-            account = .checked
-        }
-        let action = round.exchange.handle(event)
-        switch action {
-        case .finish(.backOff) where round.isCancelled:
+        switch next {
+        case .ended(_, .backOff) where round.isCancelled:
             return cancelled(round, now: now)
-        case .finish(let outcome):
-            return conclude(&round, outcome, now: now, random: random)
-        case .apply:
+        case .ended(let slot, let outcome):
+            return conclude(&round, slot, outcome, now: now, random: random)
+        case .done:
+            return end(
+                round, with: round.failure.map(Round.Conclusion.failed) ?? .completed, now: now)
+        case .exchange(let slot, let action):
+            switch action {
             // What a request told is stored, also if no call waits for it any more.
-            break
-        default:
-            if round.isCancelled { return cancelled(round, now: now) }
+            case .apply: break
+            case _ where round.isCancelled: return cancelled(round, now: now)
+            case .setUp: account = .checking
+            case .fetchDatabaseChanges, .fetchZoneChanges: round.activity = .pulling
+            case .push: round.activity = .pushing
+            default: break
+            }
+            go(&round, .exchange(slot, action))
         }
-        switch action {
-        case .setUp: account = .checking
-        case .fetchDatabaseChanges, .fetchZoneChanges: round.activity = .pulling
-        case .push: round.activity = .pushing
-        default: break
-        }
-        go(&round, .exchange(action))
     }
 
     // MARK: Ends of rounds
 
+    /// Concludes the exchange of a zone. The engine stands as the store's own one does.
     private mutating func conclude(
-        _ round: inout Round, _ outcome: RoundOutcome, now: Int64, random: () -> Double
+        _ round: inout Round, _ slot: UInt8, _ outcome: RoundOutcome, now: Int64,
+        random: () -> Double
     ) {
-        lastExchange = round.exchange
         switch outcome {
         case .completed:
-            rest = .idle
-            backoff?.succeeded()
-            let isNews = queue.deadline != nil || round.prefersLocal
-            queue.setDeadline(nil)
-            store(&round, nil, isNews: isNews, .completed, now: now)
+            if slot == 0 { rest = .idle }
+            let isNews = zones.succeeded(slot)
+            queue.setDeadline(zones.deadline)
+            store(&round, slot, nil, isNews: isNews, .completed, now: now, random: random)
         case .backOff(let error):
-            retry(&round, after: error, now: now, random: random) {
+            retry(&round, slot, after: error, now: now, random: random) {
                 .unreachable(error, retryMilliseconds: $0)
             }
         case .blocked(let error):
             // Another user may be signed in when the next round begins.
             account = .unchecked
-            rest = .blocked(error.code)
+            if slot == 0 { rest = .blocked(error.code) }
             let wait = Backoff.askedMilliseconds(error) ?? blockedRetryMilliseconds
             let due = goOn(.retry, atMilliseconds: now + max(1, wait))
-            end(round, with: .failed(.blocked(error, retryMilliseconds: due)), now: now)
+            let failure = SyncError.blocked(error, retryMilliseconds: due)
+            zoneEnded(&round, .failed(failure), now: now, random: random)
         case .suspended(let code):
-            rest = .suspended(code)
-            end(round, with: .failed(.suspended(code)), now: now)
+            if slot == 0 { rest = .suspended(code) }
+            zoneEnded(&round, .failed(.suspended(code)), now: now, random: random)
         }
+    }
+
+    /// Lets the next zone have its turn, or ends the round.
+    private mutating func zoneEnded(
+        _ round: inout Round, _ conclusion: Round.Conclusion, now: Int64, random: () -> Double
+    ) {
+        if case .failed(let error) = conclusion, round.failure == nil { round.failure = error }
+        proceed(&round, zones.next(), now: now, random: random)
     }
 
     private mutating func failed(
         _ round: inout Round, _ failure: StepFailure, now: Int64, random: () -> Double
     ) {
-        if case .storeRetry(_, let conclusion) = round.step {
+        if case .storeRetry(_, _, let conclusion) = round.step {
             // This engine knows the time; only one that is started before another failure would not
             // wait. The next round that ends well clears the rest.
-            return end(round, with: conclusion, now: now)
+            return zoneEnded(&round, conclusion, now: now, random: random)
         }
         if failure.kind == .storeClosed {
             // Its last step has ended, so that the lease is given back at once.
@@ -349,14 +353,15 @@ struct EngineMachine: Equatable, Sendable {
             return end(round, .failed(failure.ofRequest), now: now)
         }
         switch (round.step, failure.kind) {
-        case (.exchange, .service(let error)):
-            proceed(&round, .failed(error), now: now, random: random)
+        case (.exchange(let slot, _), .service(let error)):
+            let next = zones.handle(.failed(error), of: slot)
+            proceed(&round, next, now: now, random: random)
         case (_, .service(let error)):
-            conclude(&round, RoundOutcome(before: error), now: now, random: random)
+            conclude(&round, 0, RoundOutcome(before: error), now: now, random: random)
         case (_, .outdated) where !round.isRepeated:
             // The application began anew meanwhile, and so does the round.
-            round.isRepeated = true
-            round.exchange.reset()
+            (round.isRepeated, round.failure) = (true, nil)
+            zones.reset()
             go(&round, .takeLease)
         case (_, .outdated):
             actions.append(.giveBackLease)
@@ -366,7 +371,8 @@ struct EngineMachine: Equatable, Sendable {
         case (_, .sync(let error)):
             end(round, with: .failed(error), now: now)
         case (_, .store(let isFull)):
-            retry(&round, after: ServiceError(.serviceUnavailable), now: now, random: random) {
+            zones.stop()
+            retry(&round, 0, after: ServiceError(.serviceUnavailable), now: now, random: random) {
                 .storeFailed(failure, isFull: isFull, retryMilliseconds: $0)
             }
         case (_, .storeClosed):
@@ -392,20 +398,15 @@ struct EngineMachine: Equatable, Sendable {
 
     /// Waits longer than after the failure before, and remembers that in the store.
     private mutating func retry(
-        _ round: inout Round, after error: ServiceError, now: Int64, random: () -> Double,
-        _ told: (Int64?) -> SyncError
+        _ round: inout Round, _ slot: UInt8, after error: ServiceError, now: Int64,
+        random: () -> Double, _ told: (Int64?) -> SyncError
     ) {
-        var backoff = backoff ?? Backoff()
-        let due = now + backoff.failed(error, random: random())
-        self.backoff = backoff
-        let deadline = RetryDeadline(
-            dueMilliseconds: due, failures: backoff.failures,
-            isAsked: Backoff.askedMilliseconds(error) != nil)
-        let isNews = queue.deadline != deadline
-        queue.setDeadline(deadline)
-        rest = .waiting(untilMilliseconds: due)
+        let (deadline, isNews) = zones.failed(error, of: slot, now: now, random: random())
+        queue.setDeadline(zones.deadline)
+        let due = deadline.dueMilliseconds
+        if slot == 0 { rest = .waiting(untilMilliseconds: due) }
         let error = told(goOn(.retry, atMilliseconds: due))
-        store(&round, deadline, isNews: isNews, .failed(error), now: now)
+        store(&round, slot, deadline, isNews: isNews, .failed(error), now: now, random: random)
     }
 
     /// Lets an automatic engine go on at a time.
@@ -418,12 +419,12 @@ struct EngineMachine: Equatable, Sendable {
     }
 
     private mutating func store(
-        _ round: inout Round, _ deadline: RetryDeadline?, isNews: Bool,
-        _ conclusion: Round.Conclusion, now: Int64
+        _ round: inout Round, _ slot: UInt8, _ deadline: RetryDeadline?, isNews: Bool,
+        _ conclusion: Round.Conclusion, now: Int64, random: () -> Double
     ) {
-        guard isNews else { return end(round, with: conclusion, now: now) }
+        guard isNews else { return zoneEnded(&round, conclusion, now: now, random: random) }
         round.activity = nil
-        go(&round, .storeRetry(deadline, conclusion))
+        go(&round, .storeRetry(slot, deadline, conclusion))
     }
 
     private mutating func end(_ round: Round, with conclusion: Round.Conclusion, now: Int64) {
@@ -440,9 +441,9 @@ struct EngineMachine: Equatable, Sendable {
 
     /// Answers a round's calls, and begins what was asked for meanwhile.
     private mutating func end(_ round: Round, _ answer: Answer, now: Int64) {
-        if round.exchange.isRunning {
-            lastExchange = round.exchange
-            lastExchange.reset()
+        zones.stop()
+        if round.purpose.isExchange, let due = zones.leftOutMilliseconds {
+            _ = goOn(.retry, atMilliseconds: due)
         }
         if !operations.isEmpty { actions.append(.lookAtOperations) }
         self.answer(round.calls, answer)
@@ -484,9 +485,8 @@ struct EngineMachine: Equatable, Sendable {
 
     /// Takes over what the store knows of failures before this engine was made.
     private mutating func restore(_ retry: RetryDeadline?, now: Int64) {
-        guard backoff == nil else { return }
-        backoff = Backoff(failures: retry?.failures ?? 0)
-        if let retry { queue.setDeadline(retry.bounded(nowMilliseconds: now)) }
+        zones.restore(retry, now: now)
+        queue.setDeadline(zones.deadline)
     }
 
     /// Waits for the next round that is due, and for that alone.

@@ -5,31 +5,35 @@ import Threading
 
 /// Pushes what the service lacks: folds a part of the outbox, sends it, and stores what came of it.
 struct PushExecutor {
-    private let work: ExchangeWork
+    private let exchange: ZoneExchange
+    /// What is decided of the items of the running pass.
+    private let machine: SyncMachine
 
-    init(_ work: ExchangeWork) { self.work = work }
+    init(_ exchange: ZoneExchange, _ machine: SyncMachine) {
+        (self.exchange, self.machine) = (exchange, machine)
+    }
 
     /// Folds unsynced operations, and settles at once what adds up to nothing.
     ///
     /// - Parameter continues: Whether the run of the log after the last one is folded.
     func fold(continues: Bool) async throws -> SyncEvent {
-        let (progress, configuration) = (work.progress, work.scope.configuration)
+        let (progress, configuration) = (exchange.progress, exchange.configuration)
         let (recordsMax, bytesMax) = (configuration.recordsPerPass, configuration.bytesPerPass)
         progress.dropPass()
         if continues {
             progress.foldStart = progress.outbox.through
-        } else if let missed = try await StaleLookup(work).find() {
+        } else if let missed = try await StaleLookup(exchange).find() {
             return missed
         }
         let start = progress.foldStart
         let (selection, wholes) = (configuration.selection, progress.wholes)
-        let (zone, now) = (work.scope.zoneName, work.scope.clock.milliseconds)
-        let (contents, slot) = (work.store.assets.folder, work.scope.slot)
-        let (outbox, items, pushed, settled, files) = try work.store.read { transaction in
+        let (place, now) = (exchange.place, exchange.scope.clock.milliseconds)
+        let (contents, earlier) = (exchange.store.assets.folder, exchange.report.value.uploads)
+        let (outbox, items, pushed, settled, files) = try exchange.store.read { transaction in
             let reader = transaction.reader
-            var files = WaitingFiles(ReceiptReader(reader, zone: zone, now: now))
+            var files = WaitingFiles(ReceiptReader(reader, place, now: now))
             let folder = OutboxFolder(
-                reader, selection: try selection.bound(to: reader), zone: slot)
+                reader, selection: try selection.bound(to: reader), zone: place.slot)
             let outbox = try folder.fold(
                 recordsMax: recordsMax, bytesMax: bytesMax, after: start, wholes: wholes)
             assert(
@@ -46,7 +50,7 @@ struct PushExecutor {
                 items.append(item)
                 pushed.append(change)
             }
-            try files.keepSources(reader, contents)
+            try files.keepSources(reader, contents, earlier: earlier)
             let isReady = items.map { files.isReady($0) }
             if isReady.contains(false) {
                 items = zip(items, isReady).filter(\.1).map(\.0)
@@ -60,37 +64,31 @@ struct PushExecutor {
             progress.wholes.formUnion(partial)
             return try await fold(continues: continues)
         }
-        progress.noteWaiting(files.uploads, records: files.waiting)
+        noteWaiting(files.uploads, records: files.waiting)
         if !settled.isEmpty {
-            try await work.leased.write { context in
+            try await exchange.write { context in
                 for change in settled {
                     try context.marks.settle(change.entity, change.key, through: change.through)
                 }
             }
             // What they add up to may be nothing, and the service have them all the same.
-            if let missed = try await StaleLookup(work).find() { return missed }
+            if let missed = try await StaleLookup(exchange).find() { return missed }
         }
         progress.outbox = outbox
         // The machine knows those that are pushed; the others are settled.
         progress.outbox.changes = []
         progress.pushed = pushed
-        work.scope.largestPass.withLock { $0 = max($0, outbox.byteCount) }
-        try countPushes(items.count, isWhole: outbox.isComplete && start == 0)
+        exchange.scope.largestPass.withLock { $0 = max($0, outbox.byteCount) }
+        try exchange.report.noteItems(items.count, isWhole: outbox.isComplete && start == 0) {
+            try exchange.scope.pending().pendingRecords
+        }
         return .folded(items, isComplete: outbox.isComplete)
     }
 
-    /// Tells how much the round has to push, from the first fold on.
-    ///
-    /// - Parameter isWhole: Whether the folded items are all that is pending.
-    private func countPushes(_ items: Int, isWhole: Bool) throws {
-        let progress = work.progress
-        guard items > 0 else { return }
-        if isWhole {
-            progress.pushTotal = max(
-                progress.pushTotal ?? 0, progress.report.pushedRecords + items)
-        } else if progress.pushTotal == nil {
-            progress.pushTotal = try work.scope.pending().pendingRecords
-        }
+    /// Notes the files that records of a pass wait for.
+    private func noteWaiting(_ uploads: [AssetUpload], records: Set<RecordKey>) {
+        if !records.isEmpty { exchange.progress.waitsForFiles = true }
+        exchange.report.noteWaiting(uploads, records: records)
     }
 
     /// The modification that brings a change to the service; nil if there is nothing to bring.
@@ -144,8 +142,8 @@ struct PushExecutor {
         _ refused: [(change: PendingChange, reason: String)]
     ) async throws -> Set<StoredRecordID> {
         guard !refused.isEmpty else { return [] }
-        let wholes = work.progress.wholes
-        let results = try await work.merge { merger, results in
+        let wholes = exchange.progress.wholes
+        let results = try await exchange.merge { merger, results in
             for (change, reason) in refused {
                 let place = StoredRecordID(entity: change.entity, key: change.key)
                 let isParked = try merger.log.marks.park(
@@ -163,7 +161,7 @@ struct PushExecutor {
                 }
             }
         }
-        work.note(results)
+        exchange.note(results)
         return results.editedSince
     }
 
@@ -171,14 +169,14 @@ struct PushExecutor {
 
     func push(_ places: [Int], atomic: Bool) async throws -> SyncEvent {
         let modifications = sent(places)
-        let inFlight = work.scope.inFlight
+        let inFlight = exchange.scope.inFlight
         inFlight.withLock { $0 = Set(modifications.map(\.recordName)) }
         defer { inFlight.withLock { $0 = [] } }
         try await noteSent(places)
         let results = try await modify(modifications, atomic: atomic)
         for (modification, result) in zip(modifications, results) {
             if case .failed(let error) = result, error.code.retry == .later {
-                work.noteUndelivered(modification.recordName, error)
+                exchange.noteUndelivered(modification.recordName, error)
             }
         }
         return .pushed(results)
@@ -188,8 +186,8 @@ struct PushExecutor {
     /// ends are told from those of earlier lives though no answer comes. All of them take one commit, and
     /// those that are noted already none.
     private func noteSent(_ places: [Int]) async throws {
-        let ended = work.progress.ended
-        let lives = places.map { work.progress.pushed[$0] }.filter { change in
+        let ended = exchange.progress.ended
+        let lives = places.map { exchange.progress.pushed[$0] }.filter { change in
             switch change.push {
             // The feed is still to tell the end of the life before.
             case .create: !ended.contains(change.key.name)
@@ -197,12 +195,12 @@ struct PushExecutor {
             case .nothing, .delete: false
             }
         }
-        let new = try work.store.read { transaction in
+        let new = try exchange.store.read { transaction in
             try lives.filter { try transaction.reader.meta.note(.sent, $0.key) == nil }
         }
         guard !new.isEmpty else { return }
-        work.progress.firstSent.formUnion(new.map(\.key.name))
-        try await work.leased.write { log in
+        exchange.progress.firstSent.formUnion(new.map(\.key.name))
+        try await exchange.write { log in
             for change in new {
                 // It may have been deleted or given up since, and a record that the service lost is sent
                 // again anyway.
@@ -219,38 +217,38 @@ struct PushExecutor {
     private func modify(
         _ modifications: [RecordModification], atomic: Bool
     ) async throws -> [ModificationResult] {
-        work.progress.replacedToken = nil
-        guard let token = try work.scope.zoneState().zoneToken else {
-            return try await work.service.modifyRecords(
-                modifications, in: work.scope.zone, atomic: atomic)
+        exchange.progress.replacedToken = nil
+        guard let token = try exchange.state().zoneToken else {
+            return try await exchange.service.modifyRecords(
+                modifications, in: exchange.zone, atomic: atomic)
         }
         var next = token
-        let results = try await work.service.modifyRecords(
-            modifications, in: work.scope.zone, atomic: atomic, token: &next)
-        if next != token { work.progress.replacedToken = (token, next) }
+        let results = try await exchange.service.modifyRecords(
+            modifications, in: exchange.zone, atomic: atomic, token: &next)
+        if next != token { exchange.progress.replacedToken = (token, next) }
         return results
     }
 
     /// Replaces the token of a zone's feed, unless the feed was read since. The next round asks with it, whatever
     /// the service says of the zone, and so hears whether it lost what was pushed.
     private static func replace(
-        _ old: String, by new: String, _ zone: String, _ log: LogWriter
+        _ old: String, by new: String, _ place: ZonePlace, _ log: LogWriter
     ) throws {
-        var state = try log.reader.zoneState(zone)
+        var state = try log.reader.zoneState(place)
         guard state.zoneToken == old else { return }
         state.zoneToken = new
         state.needsPull = true
-        try log.setZoneState(state, zone)
+        try log.setZoneState(state, place)
     }
 
     func lookUp(_ places: [Int]) async throws -> SyncEvent {
         let names = sent(places).map(\.recordName)
-        return .lookedUp(try await work.service.lookUpRecords(names, in: work.scope.zone))
+        return .lookedUp(try await exchange.service.lookUpRecords(names, in: exchange.zone))
     }
 
     /// Items as they are sent.
     private func sent(_ places: [Int]) -> [RecordModification] {
-        places.map { work.round.exchange.item($0).sent }
+        places.map { machine.item($0).sent }
     }
 
     // MARK: Replies
@@ -258,39 +256,39 @@ struct PushExecutor {
     /// Applies decisions in one transaction.
     func apply(_ decisions: [ItemDecision]) async throws {
         let steps = steps(decisions)
-        let zone = work.scope.zoneName
-        let again = Locked<Set<String>>([])
-        let replaced = work.progress.replacedToken
-        let results = try await work.merge { merger, results in
+        let place = exchange.place
+        let again = Locked<Set<RecordKey>>([])
+        let replaced = exchange.progress.replacedToken
+        let results = try await exchange.merge { merger, results in
             again.withLock { $0 = [] }
             for step in steps {
-                if try step.uploadsAgain(merger.log, zone: zone) {
-                    again.withLock { _ = $0.insert(step.change.key.name.description) }
+                if try step.uploadsAgain(merger.log, zone: place.id.zoneName) {
+                    again.withLock { _ = $0.insert(step.change.key) }
                 } else {
                     try step.apply(to: merger, &results)
                 }
             }
             try merger.log.marks.releaseReferrers(to: Set(steps.compactMap(\.arrivedKey)))
             try results.mergeDuplicates(merger)
-            if let replaced { try Self.replace(replaced.old, by: replaced.new, zone, merger.log) }
+            if let replaced { try Self.replace(replaced.old, by: replaced.new, place, merger.log) }
         }
-        work.progress.noteWaiting([], records: again.withLock { $0 })
-        work.progress.notePushed(steps.count { $0.isAcknowledgement })
-        work.progress.ended.formUnion(steps.filter(\.isEnd).map(\.change.key.name))
-        work.progress.wholes.formUnion(results.editedSince)
-        work.note(results)
+        noteWaiting([], records: again.withLock { $0 })
+        exchange.report.notePushed(steps.count { $0.isAcknowledgement })
+        exchange.progress.ended.formUnion(steps.filter(\.isEnd).map(\.change.key.name))
+        exchange.progress.wholes.formUnion(results.editedSince)
+        exchange.note(results)
     }
 
     private func steps(_ decisions: [ItemDecision]) -> [PushStep] {
         decisions.map { decision in
-            let change = work.progress.pushed[decision.index]
+            let change = exchange.progress.pushed[decision.index]
             var isFirst = false
             if case .mergeAbsent = decision.kind {
-                isFirst = work.progress.firstSent.contains(change.key.name)
+                isFirst = exchange.progress.firstSent.contains(change.key.name)
             }
             return PushStep(
                 change: change, kind: decision.kind,
-                deferred: work.round.exchange.item(decision.index).deferredFields,
+                deferred: machine.item(decision.index).deferredFields,
                 isFirst: isFirst)
         }
     }
@@ -337,20 +335,16 @@ private struct PushStep: Sendable {
     }
 
     func apply(to merger: RecordMerger, _ results: inout MergeResults) throws {
-        let name = change.key.name
         if isAcknowledgement { try ReceiptWriter(merger.log).useUp(change, without: deferred) }
         switch kind {
         case .acknowledge(let version):
-            results.note(
-                try merger.acknowledge(change, version: version), name,
-                change.entityName)
+            results.note(try merger.acknowledge(change, version: version), change.key)
         case .acknowledgePart(let version):
             results.note(
-                try merger.acknowledge(change, version: version, without: deferred), name,
-                change.entityName)
+                try merger.acknowledge(change, version: version, without: deferred), change.key)
         case .merge(let record):
             let result = try merger.merge(record, isAuthoritative: true)
-            results.note(result, name, change.entityName)
+            results.note(result, change.key)
             switch result {
             case .rejected(let reason), .unnumbered(let reason):
                 // The service would answer with the same version again and again.
@@ -361,7 +355,7 @@ private struct PushStep: Sendable {
             results.note(
                 try merger.mergeDoubtedEnd(
                     of: change.key, recordType: change.entityName, isFirst: isFirst),
-                name, change.entityName)
+                change.key)
         case .park(let error):
             try park(error.description, merger, &results)
         }

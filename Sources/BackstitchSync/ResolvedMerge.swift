@@ -10,12 +10,12 @@ private struct Undecided: Error {
 
 /// Merges in one transaction, after the application has decided what the rules leave to it.
 struct ResolvedMerge {
-    private let leased: LeasedStore
+    private let exchange: ZoneExchange
     /// Whether the local version wins.
     private let prefersLocal: Bool
 
-    init(_ leased: LeasedStore, prefersLocal: Bool) {
-        self.leased = leased
+    init(_ exchange: ZoneExchange, prefersLocal: Bool) {
+        self.exchange = exchange
         self.prefersLocal = prefersLocal
     }
 
@@ -33,14 +33,14 @@ struct ResolvedMerge {
         _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
         var settings = ConflictSettings(
-            prefersLocal ? ConflictRules(.clientWins) : leased.configuration.conflictRules)
+            prefersLocal ? ConflictRules(.clientWins) : exchange.configuration.conflictRules)
         for _ in 0..<Self.askingRoundsMax {
             do {
                 return try await runOnce(settings, body)
             } catch let undecided as Undecided {
                 let answers = try await answers(to: undecided.conflicts)
                 // A resolver whose task was cancelled did not decide.
-                try leased.checkCalled()
+                try exchange.session.checkCalled()
                 settings.answers.merge(answers) { $1 }
             }
         }
@@ -53,10 +53,11 @@ struct ResolvedMerge {
         _ settings: ConflictSettings,
         _ body: @escaping @Sendable (RecordMerger, inout MergeResults) throws -> Void
     ) async throws -> MergeResults {
-        let now = leased.scope.clock.milliseconds
-        return try await leased.write { [prefersLocal] log in
+        let now = exchange.scope.clock.milliseconds
+        return try await exchange.write { [prefersLocal, slot = exchange.slot] log in
             var results = MergeResults()
-            let merger = RecordMerger(log, policy: settings, prefersLocal: prefersLocal)
+            let merger = RecordMerger(
+                log, policy: settings, prefersLocal: prefersLocal, zone: slot)
             try body(merger, &results)
             guard results.undecided.isEmpty else { throw Undecided(conflicts: results.undecided) }
             try results.noteRejected(in: merger, now: now)
@@ -70,10 +71,10 @@ struct ResolvedMerge {
     private func answers(
         to questions: [ConflictKey: ConflictQuestion]
     ) async throws -> [ConflictKey: ConflictAnswer] {
-        let configuration = leased.configuration
+        let configuration = exchange.configuration
         guard let resolver = configuration.conflictResolver else { return [:] }
-        let catalog = try leased.store.read { $0.reader.catalog }
-        let (clock, limit) = (leased.scope.clock, configuration.resolverMilliseconds)
+        let catalog = try exchange.store.read { $0.reader.catalog }
+        let (clock, limit) = (exchange.scope.clock, configuration.resolverMilliseconds)
         return await withTaskGroup { group in
             for (key, question) in questions {
                 guard let table = catalog.table(key.entity) else { continue }

@@ -13,8 +13,11 @@ struct Round: Equatable, Sendable {
         /// For a call that must not meet an exchange.
         case request(EngineRequest)
 
-        var isExchange: Bool {
-            if case .exchange = self { true } else { false }
+        var isExchange: Bool { trigger != nil }
+
+        /// The trigger of an exchange.
+        var trigger: SyncTrigger? {
+            if case .exchange(let trigger) = self { trigger } else { nil }
         }
     }
 
@@ -36,13 +39,13 @@ struct Round: Equatable, Sendable {
         case settleZone
         /// Finish a reset of the zone that was begun.
         case finishReset
-        /// Note what is exchanged from now on, and read what is known of the zone.
+        /// Note what is exchanged from now on, and read what is known of the zones.
         case prepare
-        /// What the exchange's own machine decided.
-        case exchange(SyncAction)
+        /// What was decided for the zone with a slot.
+        case exchange(UInt8, SyncAction)
         case request(EngineRequest)
-        /// Remember when the service may be asked again, or that it may be at any time.
-        case storeRetry(RetryDeadline?, Conclusion)
+        /// Remember when the service may be asked about a zone again, or that it may be at any time.
+        case storeRetry(UInt8, RetryDeadline?, Conclusion)
 
         /// Whether it comes before anything is exchanged.
         var isPreparation: Bool {
@@ -59,22 +62,14 @@ struct Round: Equatable, Sendable {
         /// The engine has the lease; with what the store knows of a failure before.
         case lease(RetryDeadline?)
         case leaseRefused
-        case prepared(Zone)
-        case exchanged(SyncEvent)
+        case prepared([ZoneQueue.Prepared])
+        /// With the slots of other zones of which the database's list said that they changed.
+        case exchanged(SyncEvent, changed: Set<UInt8> = [])
         case answered(EngineMachine.Answer)
         case failed(StepFailure)
     }
 
-    /// What is known of the zone when an exchange begins.
-    struct Zone: Equatable, Sendable {
-        var limits = ServiceLimits()
-        var isSetUp = true
-        var needsPull = false
-        var suspension: ServiceError.Code?
-        var prefersLocal = false
-    }
-
-    /// How an exchange ended, as its calls and the events tell it.
+    /// How an exchange ended, of one zone or all, as its calls and the events tell it.
     enum Conclusion: Equatable, Sendable {
         case completed
         case failed(SyncError)
@@ -88,30 +83,25 @@ struct Round: Equatable, Sendable {
     var covered: TriggerQueue.Entry?
     /// What is being performed.
     var step = Step.takeLease
-    /// What the exchange decides.
-    var exchange: SyncMachine
     /// What the status shows; nil before the first request and after the last.
     var activity: SyncStatus?
-    /// Whether the local version wins in it.
-    var prefersLocal = false
+    /// The failure of the first zone that could not be exchanged.
+    var failure: SyncError?
     /// Whether no call waits for it any more, so that it ends early.
     var isCancelled = false
     /// Whether it began again, because the application began anew meanwhile.
     var isRepeated = false
 
-    init(
-        id: ID, purpose: Purpose, calls: Set<EngineMachine.CallID>, exchange: SyncMachine
-    ) {
+    init(id: ID, purpose: Purpose, calls: Set<EngineMachine.CallID>) {
         self.id = id
         self.purpose = purpose
         self.calls = calls
-        self.exchange = exchange
     }
 
     /// What is wrong with it; nil if nothing is.
-    var violation: String? {
+    func violation(_ zones: ZoneQueue) -> String? {
         if isCancelled, !calls.isEmpty { return "A round with calls was cancelled." }
-        if case .exchange = step, !exchange.isRunning {
+        if case .exchange(let slot, _) = step, !zones.isRunning(slot) {
             return "An exchange that has ended has a step."
         }
         return nil

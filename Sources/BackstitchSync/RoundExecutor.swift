@@ -5,43 +5,56 @@ import Threading
 
 /// Takes the steps of rounds, as the machine decided them.
 final class RoundExecutor {
-    let leased: LeasedStore
-    /// What the exchange that runs, or the last one, has read and done.
-    private(set) var progress = ExchangeProgress(.manual)
+    let session: SyncSession
+    /// What the exchange that runs, or the last one, has done.
+    let report = RoundReport()
+    /// The store's own zone.
+    private var own: ZoneExchange
 
-    init(_ leased: LeasedStore) { self.leased = leased }
+    init(_ session: SyncSession) {
+        self.session = session
+        own = ZoneExchange(session, session.scope.own, report)
+    }
+
+    /// When a record is to be looked up that the service could not deliver; nil if none is left.
+    var dueMilliseconds: Int64? { own.progress.dueMilliseconds }
+
+    /// Forgets what was read, and gives its memory back. The report stays.
+    func beginAgain() {
+        report.beginAgain()
+        own.progress.beginAgain()
+    }
 
     /// Takes a step of a round.
-    func perform(_ step: Round.Step, of round: Round) async -> Round.Reply {
+    ///
+    /// - Parameter zones: What is decided for the zones.
+    func perform(
+        _ step: Round.Step, of round: Round, _ zones: ZoneQueue
+    ) async -> Round.Reply {
         do {
             switch step {
             case .checkConfiguration:
-                if case .exchange(let trigger) = round.purpose {
-                    progress = ExchangeProgress(trigger)
-                }
-                try leased.scope.checkConfiguration()
+                if case .exchange(let trigger) = round.purpose { report.begin(trigger) }
+                try session.scope.checkConfiguration()
                 return .done
             case .takeLease:
-                guard try await leased.takeLease() else { return .leaseRefused }
-                return .lease(try leased.scope.zoneState().retry)
+                guard try await takeLease() else { return .leaseRefused }
+                return .lease(try own.state().retry)
             case .settleZone:
-                try await ZoneMover(leased).settle()
+                try await ZoneMover(own).settle()
                 return .done
             case .finishReset:
-                try await ZoneReset(leased).finishRemote()
+                try await ZoneReset(own).finishRemote()
                 return .done
             case .prepare:
-                return .prepared(try await prepare())
-            case .exchange(let action):
-                return .exchanged(try await perform(action, of: round))
+                report.beginAgain()
+                return .prepared([try await own.prepare()])
+            case .exchange(let slot, let action):
+                return .exchanged(try await own.perform(action, zones.machine(of: slot)))
             case .request(let request):
                 return .answered(try await perform(request))
-            case .storeRetry(let deadline, let conclusion):
-                let endsPreference = conclusion == .completed && round.prefersLocal
-                try await leased.change { state in
-                    state.retry = deadline
-                    if endsPreference { state.prefersLocal = nil }
-                }
+            case .storeRetry(_, let deadline, let conclusion):
+                try await own.store(deadline, isCompleted: conclusion == .completed)
                 return .done
             }
         } catch {
@@ -49,13 +62,31 @@ final class RoundExecutor {
         }
     }
 
+    /// Takes the engine's lease if it has none, and looks at what the next requests are made from.
+    ///
+    /// - Returns: Whether this engine may exchange.
+    private func takeLease() async throws -> Bool {
+        guard try session.takeLease() else { return false }
+        let place = session.scope.own
+        // The records may have been moved since.
+        if own.place != place { own = ZoneExchange(session, place, report) }
+        do {
+            try await own.begin()
+            session.scope.recorder.withLock { $0.takeLease(zone: place.id.zoneName) }
+            return true
+        } catch is SyncPrecondition.Outdated {
+            session.giveBackLease()
+            return false
+        }
+    }
+
     private func perform(_ request: EngineRequest) async throws -> EngineMachine.Answer {
-        let reset = ZoneReset(leased)
+        let reset = ZoneReset(own)
         switch request {
         case .fetchAgain(let names):
-            return .count(try await RecordFetcher(leased).fetchAgain(names))
+            return .count(try await RecordFetcher(own).fetchAgain(names))
         case .move(let zone, let adoptsUser):
-            try await ZoneMover(leased).move(to: zone, adoptsUser: adoptsUser)
+            try await ZoneMover(own).move(to: zone, adoptsUser: adoptsUser)
         case .destroyZone: try await reset.deleteZoneForGood()
         case .resetLocal(let keepsUnsynced):
             try await reset.eraseRecords(keepsUnsynced: keepsUnsynced)
@@ -63,146 +94,5 @@ final class RoundExecutor {
         case .resync(let source): try await reset.beginResync(from: source)
         }
         return .done
-    }
-
-    private func prepare() async throws -> Round.Zone {
-        progress.beginAgain()
-        let limits = await leased.service.limits
-        try await noteExchange()
-        let state = try leased.scope.zoneState()
-        return Round.Zone(
-            limits: limits, isSetUp: state.isSetUp, needsPull: state.needsPull,
-            suspension: state.suspension?.code, prefersLocal: state.prefersLocal == true)
-    }
-
-    /// Notes which fields and entities are exchanged from now on.
-    ///
-    /// If these are more than before, everything is fetched once more: what was left out so far
-    /// is in no later page. What another selection held back is looked for again.
-    private func noteExchange() async throws {
-        let (scope, name, slot) = (leased.scope, leased.zoneName, leased.scope.slot)
-        let old = try scope.zoneState()
-        let fields = try leased.store.read { $0.reader.catalog.requestedFields?.sorted() }
-        let (state, fetchesAgain) = old.exchanging(fields, scope.configuration.selection)
-        let looksBack = scope.looksBack(old)
-        guard state != old || looksBack else { return }
-        try await leased.write { log in
-            if fetchesAgain { try FullFetch(log, in: slot).forgetFetched() }
-            if looksBack { try log.marks.setOutboxFloor(0, in: slot) }
-            try log.setZoneState(state, name)
-        }
-        scope.hasLookedBack.withLock { $0 = true }
-    }
-
-    // MARK: Exchanges
-
-    private func perform(_ action: SyncAction, of round: Round) async throws -> SyncEvent {
-        let work = ExchangeWork(leased: leased, progress: progress, round: round)
-        switch action {
-        case .setUp: try await setUp()
-        case .fetchDatabaseChanges: return try await ZonePull(work).fetchDatabaseChanges()
-        case .fetchZoneChanges: return try await ZonePull(work).fetchZoneChanges()
-        case .dropDatabaseToken:
-            progress.beginFeeds()
-            try await leased.change { state in
-                state.databaseToken = nil
-                state.needsPull = true
-            }
-        case .beginFullFetch:
-            progress.beginFeeds()
-            try await ZonePull(work).beginFullFetch()
-        case .sweep: return try await ZonePull(work).sweep()
-        case .forgetService:
-            try await ZoneReset(leased).forgetZone()
-            progress.foldStart = 0
-            progress.beginFeeds()
-            leased.scope.events.send(.zoneLost(.zoneNotFound))
-        case .suspend(let code):
-            leased.scope.events.send(.zoneLost(code))
-            try await leased.change { $0.suspension = ZoneState.Suspension(code) }
-        case .foldOutbox(let continues):
-            return try await PushExecutor(work).fold(continues: continues)
-        case .push(let places, let atomic):
-            return try await PushExecutor(work).push(places, atomic: atomic)
-        case .lookUp(let places): return try await PushExecutor(work).lookUp(places)
-        case .lookUpMissed(let places): try await StaleLookup(work).lookUp(places)
-        case .apply(let decisions): try await PushExecutor(work).apply(decisions)
-        case .raiseFloor:
-            // What waits for a file is folded again when that is up.
-            guard progress.waiting.isEmpty else { break }
-            let (after, through) = (progress.outbox.after, progress.outbox.through)
-            let (looked, slot) = (progress.floorLooked, leased.scope.slot)
-            progress.floorLooked = try await leased.write {
-                try $0.marks.raiseOutboxFloor(
-                    from: after, to: through, looked: looked, in: slot)
-            }
-        case .finish:
-            preconditionFailure("A finished round has no action left.")
-        }
-        return .done
-    }
-
-    private func setUp() async throws {
-        let user = try await leased.checkUser()
-        // A zone that was made before is not made again: if it is gone, it was deleted, and the pull
-        // reports that.
-        if try leased.scope.zoneState().isSetUp { return }
-        try leased.checkCalled()
-        try await leased.service.createZone(leased.scope.zone)
-        try leased.checkCalled()
-        try await leased.service.createSubscription(
-            leased.scope.subscriptionID, to: leased.scope.zone)
-        try await leased.change { state in
-            state.isSetUp = true
-            state.userName = user
-        }
-    }
-}
-
-extension ZoneState {
-    /// The state for an exchange of fields and entities; nil is all of them.
-    ///
-    /// - Returns: The state, and whether everything is fetched once more.
-    fileprivate func exchanging(
-        _ fields: [String]?, _ selection: SyncConfiguration.Selection
-    ) -> (ZoneState, fetchesAgain: Bool) {
-        var new = self
-        new.fetchedFields = fields
-        new.exchangedEntities = selection.entities?.sorted()
-        new.isClosed = selection.isClosed ? true : nil
-        new.holdsBack = selection.isAll ? nil : true
-        let hasMoreFields = Self.isMore(new.fetchedFields, than: fetchedFields)
-        let hasMore =
-            hasMoreFields || Self.isMore(new.exchangedEntities, than: exchangedEntities)
-            || isClosed == true && !selection.isClosed
-        let fetchesAgain = hasMore && (zoneToken != nil || isFullFetch)
-        if fetchesAgain {
-            new.beginFullFetch()
-            if hasMoreFields { new.isCompleting = true }
-        }
-        return (new, fetchesAgain)
-    }
-
-    /// Whether names have one that others lack; nil stands for all.
-    private static func isMore(_ names: [String]?, than others: [String]?) -> Bool {
-        guard let others else { return false }
-        return names.map { !Set($0).isSubset(of: others) } ?? true
-    }
-}
-
-extension ZoneState.Suspension {
-    init?(_ code: ServiceError.Code) {
-        switch code {
-        case .zoneDeletedByUser: self = .zoneDeletedByUser
-        case .zonePurged: self = .zonePurged
-        default: return nil
-        }
-    }
-
-    var code: ServiceError.Code {
-        switch self {
-        case .zoneDeletedByUser: .zoneDeletedByUser
-        case .zonePurged: .zonePurged
-        }
     }
 }

@@ -26,9 +26,9 @@ enum StaleRecord: Hashable, Sendable {
 
 /// Looks up the records of which the service may have another version than the one known here.
 struct StaleLookup {
-    private let work: ExchangeWork
+    private let exchange: ZoneExchange
 
-    init(_ work: ExchangeWork) { self.work = work }
+    init(_ exchange: ZoneExchange) { self.exchange = exchange }
 
     /// The most records of a kind that are looked up before a fold, or before the next listing.
     private static let missedMax = 10_000
@@ -37,8 +37,8 @@ struct StaleLookup {
     ///
     /// - Returns: How many there are; nil if there are none.
     func find() async throws -> SyncEvent? {
-        let (now, slot) = (work.scope.clock.milliseconds, work.scope.slot)
-        let (versions, incomplete, undelivered) = try work.store.read {
+        let (now, slot) = (exchange.scope.clock.milliseconds, exchange.slot)
+        let (versions, incomplete, undelivered) = try exchange.store.read {
             (
                 try UnmergedVersions($0.reader, in: slot).settled(limit: Self.missedMax),
                 try IncompleteRecords.completable(
@@ -56,7 +56,7 @@ struct StaleLookup {
                 }
             } + incomplete.map(StaleRecord.incomplete)
             + undelivered.keys.map(StaleRecord.undelivered)
-        let progress = work.progress
+        let progress = exchange.progress
         let new = missed.filter { progress.lookedUp.insert($0).inserted }
         progress.dueMilliseconds = undelivered.nextMilliseconds
         if new.isEmpty, !undelivered.keys.isEmpty {
@@ -72,10 +72,10 @@ struct StaleLookup {
     /// - Returns: How many there are; nil if there are none.
     func findUnseen() throws -> SyncEvent? {
         let (types, slot) = (
-            work.scope.configuration.selection.wantedTypes, work.scope.slot
+            exchange.configuration.selection.wantedTypes, exchange.slot
         )
         return tell(
-            try work.store.read {
+            try exchange.store.read {
                 try FullFetch.unseen(
                     $0.reader, in: slot, wantedTypes: types, limit: Self.missedMax)
             }
@@ -83,18 +83,17 @@ struct StaleLookup {
     }
 
     private func tell(_ missed: [StaleRecord]) -> SyncEvent? {
-        work.progress.missed = missed
+        exchange.progress.missed = missed
         return missed.isEmpty ? nil : .missed(missed.count)
     }
 
     /// A record that began again since would have come with the feed.
     private func takeEnds(of keys: [RecordKey]) async throws {
         guard !keys.isEmpty else { return }
-        work.note(
-            try await work.merge { merger, merged in
+        exchange.note(
+            try await exchange.merge { merger, merged in
                 for key in keys {
-                    merged.note(
-                        try merger.mergeAbsent(key, recordType: nil), key.name, "")
+                    merged.note(try merger.mergeAbsent(key, recordType: nil), key)
                     try merger.log.forgetNote(.missed, key)
                 }
             })
@@ -105,17 +104,17 @@ struct StaleLookup {
     /// An answer from before the version that was met is of a replica that lags behind: it is left for
     /// the next round.
     func lookUp(_ places: Range<Int>) async throws {
-        let part = Array(work.progress.missed[places])
+        let part = Array(exchange.progress.missed[places])
         let results = try await answers(part)
-        let name = work.leased.zoneName
+        let place = exchange.place
         let (selection, now) = (
-            work.scope.configuration.selection, work.scope.clock.milliseconds
+            exchange.configuration.selection, exchange.scope.clock.milliseconds
         )
-        work.note(
-            try await work.merge { merger, merged in
+        exchange.note(
+            try await exchange.merge { merger, merged in
                 let lookup = LookupMerger(
                     merger: merger, selection: try selection.bound(to: merger.reader),
-                    completes: try merger.reader.zoneState(name).isCompleting == true, now: now)
+                    completes: try merger.reader.zoneState(place).isCompleting == true, now: now)
                 for (missed, result) in zip(part, results) {
                     try lookup.take(result, for: missed, &merged)
                 }
@@ -126,7 +125,7 @@ struct StaleLookup {
             switch (missed, result) {
             case (.undelivered(let key), .failed(let error)),
                 (.unseen(let key, _), .failed(let error)):
-                work.noteUndelivered(key.name.description, error)
+                exchange.noteUndelivered(key.name.description, error)
             default: break
             }
         }
@@ -136,7 +135,7 @@ struct StaleLookup {
     private func answers(_ part: [StaleRecord]) async throws -> [LookupResult] {
         let names = part.map(\.key.name.description)
         do throws(ServiceError) {
-            let results = try await work.service.lookUpRecords(names, in: work.scope.zone)
+            let results = try await exchange.service.lookUpRecords(names, in: exchange.zone)
             guard results.count == names.count else {
                 throw ServiceError.oddCount(results.count, of: names.count)
             }
@@ -163,14 +162,12 @@ private struct LookupMerger {
         switch (missed, result) {
         case (.version(let key, let time, _), .found(let record))
         where record.modifiedMilliseconds >= time:
-            merged.note(
-                try merger.merge(record, isAuthoritative: true), key.name, record.recordType)
+            merged.note(try merger.merge(record, isAuthoritative: true), key)
             try log.forgetNote(.missed, key)
         case (.version(let key, _, isDoubted: true), .notFound):
             try log.forgetNote(.missed, key)
         case (.incomplete(let key), .found(let record)):
-            merged.note(
-                try merger.completeAgain(record), key.name, record.recordType)
+            merged.note(try merger.completeAgain(record), key)
         case (.undelivered(let key), _):
             try take(result, ofUndelivered: key, &merged)
         case (.unseen(let key, let entityName), _):
@@ -195,8 +192,7 @@ private struct LookupMerger {
             for table in merger.log.catalog.tables
             where try merger.log.row(table.number, key)?.hasChangeTag == true {
                 let isSent = try merger.wasSent(key)
-                merged.note(
-                    try merger.mergeAbsent(table, key, isSent: isSent), key.name, table.name)
+                merged.note(try merger.mergeAbsent(table, key, isSent: isSent), key)
             }
         case .failed(let error):
             try records.note(error, of: key, now: now)
@@ -216,8 +212,7 @@ private struct LookupMerger {
         case .notFound:
             let isSent = try merger.wasSent(key)
             merged.note(
-                try merger.mergeAbsent(key, recordType: entityName, isSent: isSent), key.name,
-                entityName)
+                try merger.mergeAbsent(key, recordType: entityName, isSent: isSent), key)
         case .failed(let error):
             try records.note(error, of: key, now: now)
         }
@@ -235,7 +230,7 @@ private struct LookupMerger {
         }
         if completes { try merger.complete(record) }
         let result = try merger.merge(record)
-        merged.note(result, RecordName(record.recordName), record.recordType)
+        merged.note(result, merger.key(record.recordName))
         switch result {
         case .applied, .conflict:
             try merger.log.marks.releaseReferrers(

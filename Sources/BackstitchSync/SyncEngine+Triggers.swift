@@ -11,7 +11,7 @@ extension SyncEngine {
     public func handle(notification: SyncNotification) -> Bool {
         guard
             notification.concerns(
-                scope.zone, subscriptionID: scope.subscriptionID,
+                scope.own.id, subscriptionID: scope.subscriptionID,
                 containerID: configuration.containerID)
         else { return false }
         hand(.triggered(.notification))

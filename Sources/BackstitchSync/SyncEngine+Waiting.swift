@@ -75,9 +75,9 @@ extension SyncEngine {
     @discardableResult
     public func resume(after decision: SyncConfiguration.ZoneLossDecision) async throws -> Bool {
         try scope.checkZone()
-        let (name, slot, erases) = (zoneName, scope.slot, decision == .erase)
+        let (place, erases) = (scope.own, decision == .erase)
         let wasSuspended = try await store.withLogWriter {
-            try ZoneLoss($0, in: slot).endSuspension(of: name, erases: erases)
+            try ZoneLoss($0, in: place.slot).endSuspension(of: place, erases: erases)
         }
         if wasSuspended { hand(.resumed) }
         return wasSuspended

@@ -47,7 +47,7 @@ public actor SyncEngine {
     public init(store: Store, service: any RecordService, configuration: SyncConfiguration) {
         scope = EngineContext(store: store, configuration: configuration)
         let service = MonitoredService(service, scope)
-        rounds = RoundExecutor(LeasedStore(scope, service))
+        rounds = RoundExecutor(SyncSession(scope, service))
         machine = EngineMachine(configuration)
         queue = TransferQueue(scope, service)
         store.assets.setProvider(queue)
@@ -92,7 +92,7 @@ public actor SyncEngine {
         }
         hand(.start)
         do {
-            let retry = try scope.zoneState().retry
+            let retry = try store.read { try $0.reader.zoneState(scope.own) }.retry
             _ = try await ask { .begin($0, retry) }
         } catch let error as SyncError where error.code != .store && error.code != .stopped {
             // Reported as an event; the engine goes on by itself.
@@ -193,18 +193,18 @@ public actor SyncEngine {
             case .perform(let round, let step): begin(round, step)
             case .cancel(let round): if work?.round == round { work?.task.cancel() }
             case .answer(let numbers, let answer):
-                for number in numbers { calls[number]?.end(answer, rounds.progress.report) }
+                for number in numbers { calls[number]?.end(answer, rounds.report.value) }
             case .tell(let notice):
-                scope.tell(SyncEngineEvent(notice, rounds.progress.report))
-                if notice == .finished { queue.goOn(after: rounds.progress.report, machine.mode) }
+                scope.tell(SyncEngineEvent(notice, rounds.report.value))
+                if notice == .finished { queue.goOn(after: rounds.report.value, machine.mode) }
             case .setTimer(let due): setTimer(dueMilliseconds: due)
             case .endTimer: endTimer()
             case .listen: listenToWrites()
             case .lookAtOperations: lookAtOperations()
             case .endLease:
-                rounds.leased.endLease(machine.ending)
+                rounds.session.endLease(machine.ending)
                 Task { [queue] in await queue.stop() }
-            case .giveBackLease: rounds.leased.giveBackLease()
+            case .giveBackLease: rounds.session.giveBackLease()
             case .endListening: listener?.cancel()
             case .endEvents: scope.events.finish()
             }
@@ -218,8 +218,8 @@ public actor SyncEngine {
         let task = Task {
             var next: Round.Step? = first
             while let step = next { next = hand(.replied(round, await perform(step))) }
-            if let due = rounds.progress.dueMilliseconds { hand(.scheduled(dueMilliseconds: due)) }
-            rounds.progress.beginAgain()
+            if let due = rounds.dueMilliseconds { hand(.scheduled(dueMilliseconds: due)) }
+            rounds.beginAgain()
             if work?.round == round { work = nil }
         }
         work = (round, task)
@@ -229,7 +229,7 @@ public actor SyncEngine {
         guard let round = machine.round else {
             return .failed(StepFailure(machine.ending ?? .stopped))
         }
-        let reply = await rounds.perform(step, of: round)
+        let reply = await rounds.perform(step, of: round, machine.zones)
         if case .exchanged = reply { lookAtOperations() }
         return reply
     }

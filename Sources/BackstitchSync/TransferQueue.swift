@@ -323,14 +323,14 @@ actor TransferQueue: AssetProvider {
             let content = try await here(upload.asset)
             let now = scope.clock.milliseconds
             let (isUploaded, address) = try store.read { transaction in
-                let receipts = ReceiptReader(transaction.reader, zone: upload.zone, now: now)
+                let receipts = ReceiptReader(transaction.reader, upload.place, now: now)
                 return (try receipts.isUploaded(upload), try receipts.address(of: upload))
             }
             // A list may hold a content by its hash and by the service's checksum, which are known to be
             // the same since one of the two was uploaded.
             if isUploaded { return }
-            let file = try await service.upload(
-                folder.path(content), for: upload.field, in: ZoneID(upload.zone), from: address,
+            let file = try await recordService(of: upload).upload(
+                folder.path(content), for: upload.field, in: upload.place.id, from: address,
                 began: { await self.keep(address: $0, of: upload) },
                 progress: progress(of: upload.asset, isUpload: true))
             if let sum = file.fileChecksum, ContentHash.isDigits(sum), sum != content.text {
@@ -366,7 +366,7 @@ actor TransferQueue: AssetProvider {
         _ file: ServiceAsset, of upload: AssetUpload, content: ContentKey?
     ) async throws {
         let until = scope.clock.milliseconds + AssetReceipt.lifeMilliseconds
-        let receipt = AssetReceipt(file, zone: upload.zone, until: until)
+        let receipt = AssetReceipt(file, zone: upload.place.id.zoneName, until: until)
         let byteCount = upload.asset.byteCount
         try await store.withLogWriter { log in
             try ReceiptWriter(log).keep(receipt, of: upload)
@@ -390,7 +390,8 @@ actor TransferQueue: AssetProvider {
     /// none to be had.
     private func rereferenced(_ upload: AssetUpload) async -> ServiceAsset? {
         guard let holder = try? holder(of: upload),
-            let file = try? await service.rereference(holder, in: ZoneID(upload.zone)),
+            let file = try? await recordService(of: upload).rereference(
+                holder, in: upload.place.id),
             let found = Asset(file), file.receipt != nil
         else { return nil }
         if found.hasSameContent(as: upload.asset) { return file }
@@ -398,14 +399,21 @@ actor TransferQueue: AssetProvider {
         return contents[0] != nil && contents[0] == contents[1] ? file : nil
     }
 
-    /// The field of a record that is on the service as it is here, and that holds the content of an upload.
+    private func recordService(of upload: AssetUpload) throws -> any RecordService {
+        try scope.service(for: upload.place, service)
+    }
+
+    /// The field of a record of the same zone that is on the service as it is here, and that holds the content of an
+    /// upload.
     private func holder(of upload: AssetUpload) throws -> AssetField? {
-        guard upload.zone == scope.zoneName, let key = ContentKey(upload.asset) else { return nil }
+        guard let key = ContentKey(upload.asset) else { return nil }
         return try store.read { transaction in
             let reader = transaction.reader
             var holder: AssetField?
+            let slot = upload.place.slot
+            guard scope.place(of: slot, reader.catalog) == upload.place else { return nil }
             try ContentStanding(key, reader).visitHolders { place, _, row in
-                guard row.hasChangeTag, !row.isDirty,
+                guard place.key.zone == slot, row.hasChangeTag, !row.isDirty,
                     let table = reader.catalog.table(place.entity),
                     let fields = try row.currentFields
                 else { return true }
@@ -426,7 +434,7 @@ actor TransferQueue: AssetProvider {
     private func refuse(_ upload: AssetUpload, _ reason: String) async throws {
         try await store.withLogWriter { log in
             try ReceiptWriter(log).keep(
-                AssetReceipt(failure: reason, zone: upload.zone), of: upload)
+                AssetReceipt(failure: reason, zone: upload.place.id.zoneName), of: upload)
         }
     }
 

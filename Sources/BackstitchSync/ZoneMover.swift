@@ -3,26 +3,28 @@ import BackstitchLog
 import BackstitchStore
 import Threading
 
-/// Takes a store to another zone, and carries through what was begun.
+/// Takes a store's own zone to another one, and carries through what was begun.
 struct ZoneMover {
-    private let leased: LeasedStore
+    /// The store's own zone.
+    private let own: ZoneExchange
+    private var session: SyncSession { own.session }
 
-    init(_ leased: LeasedStore) { self.leased = leased }
+    init(_ own: ZoneExchange) { self.own = own }
 
     /// Takes the store to another zone, after checking the user.
     func move(to zoneName: String, adoptsUser: Bool) async throws {
-        try leased.checkCalled()
+        try session.checkCalled()
         let user =
             adoptsUser
-            ? try await leased.service.currentUser() : try await leased.checkUser()
-        let (claims, owner) = try leased.store.read {
+            ? try await session.service.currentUser() : try await session.checkUser()
+        let (claims, owner) = try session.store.read {
             (try ZoneClaims($0.reader), try ZoneStates($0.reader).boundUser())
         }
         if claims != ZoneClaims(bound: [zoneName]) || owner != user {
-            try await leased.write { try ZoneMove($0).begin(to: zoneName, user: user) }
-            try await finishMove(to: zoneName)
+            try await own.write { try ZoneMove($0).begin(to: zoneName, user: user) }
+            try await finishMove(to: ZoneExchange(session, .own(zoneName)))
         }
-        leased.scope.movedTo.withLock { $0 = zoneName }
+        session.scope.movedTo.withLock { $0 = zoneName }
     }
 
     /// Makes sure that the store belongs to the engine's zone, and carries a move there through.
@@ -30,38 +32,39 @@ struct ZoneMover {
     /// - Throws: `invalidConfiguration` if the store belongs to another zone; `ServiceError` if a move
     ///   could not be carried through, and the next round tries again.
     func settle() async throws {
-        try leased.scope.checkZone()
-        let target = try leased.store.read { try ZoneClaims($0.reader) }.target
-        guard let target else { return }
+        // If the store is being moved, it is to this zone.
+        try session.scope.checkZone()
+        guard try session.store.read({ try ZoneClaims($0.reader) }).target != nil else { return }
         do {
-            try await finishMove(to: target)
+            try await finishMove(to: own)
         } catch let error as ServiceError {
-            try await leased.base(on: target)
+            try await own.begin()
             throw error
         }
     }
 
     /// Forgets what other zones had, a bounded number of records in a transaction, and binds the store
-    /// to the new one at the end, which the engine's basis is then. Each step may be done again.
-    private func finishMove(to target: String) async throws {
-        let rowsMax = min(leased.configuration.recordsPerPass, Self.movedRowsMax)
-        let slot = leased.scope.slot
+    /// to the new one at the end. Each step may be done again.
+    private func finishMove(to target: ZoneExchange) async throws {
+        let rowsMax = min(session.configuration.recordsPerPass, Self.movedRowsMax)
+        let place = target.place
         repeat {
-            try await fetchEvicted()
-            try await leased.base(on: target)
-            let total = try leased.store.read { try RecordScan($0.reader).rowCount }
-            var (place, done): (StoredRecordID?, Int) = (nil, 0)
+            try await fetchEvicted(before: target)
+            try await target.begin()
+            let total = try session.store.read { try RecordScan($0.reader).rowCount }
+            var (last, done): (StoredRecordID?, Int) = (nil, 0)
             repeat {
-                try leased.checkCalled()
-                let last = place
-                let step = try await leased.write {
-                    try ZoneLoss($0, in: slot).forgetService(after: last, rowsMax: rowsMax)
+                try session.checkCalled()
+                let before = last
+                let step = try await target.write {
+                    try ZoneLoss($0, in: place.slot).forgetService(
+                        after: before, rowsMax: rowsMax)
                 }
-                place = step.last
+                last = step.last
                 done += step.rows
-                leased.scope.events.send(.moving(records: done, total: max(done, total)))
-            } while place != nil
-        } while try await !leased.write { try ZoneMove($0).end(to: target) }
+                session.scope.events.send(.moving(records: done, total: max(done, total)))
+            } while last != nil
+        } while try await !target.write { try ZoneMove($0).end(to: place.id.zoneName) }
     }
 
     /// The most rows that one transaction of a move looks at.
@@ -71,9 +74,9 @@ struct ZoneMover {
     ///
     /// A replica that lags behind may not have a record, or an older version than the one that was
     /// here: these are asked for once more. What none of the zones has then is gone.
-    private func fetchEvicted() async throws {
-        let slot = leased.scope.slot
-        let (evicted, claims, owner) = try leased.store.read {
+    private func fetchEvicted(before target: ZoneExchange) async throws {
+        let slot = own.slot
+        let (evicted, claims, owner) = try session.store.read {
             (
                 try RecordScan($0.reader).evictedKeys(in: slot, limit: .max),
                 try ZoneClaims($0.reader),
@@ -81,8 +84,8 @@ struct ZoneMover {
             )
         }
         guard !evicted.isEmpty else { return }
-        try leased.checkCalled()
-        guard try await leased.service.currentUser() == owner else {
+        try session.checkCalled()
+        guard try await session.service.currentUser() == owner else {
             throw SyncError(
                 .invalidConfiguration,
                 "The store has \(evicted.count) evicted records, which only a zone of another user "
@@ -92,9 +95,8 @@ struct ZoneMover {
         for takesOlder in [false, true] {
             for zone in claims.bound {
                 do {
-                    left = try await RecordFetcher(leased).fetchAgain(
-                        left, from: zone, takesOlder: takesOlder
-                    ).left
+                    let source = ZoneExchange(session, .own(zone))
+                    left = try await RecordFetcher(source).fetch(left, takesOlder: takesOlder).left
                 } catch let error as ServiceError where error.code.scope == .zone {
                     continue
                 }
@@ -102,7 +104,8 @@ struct ZoneMover {
         }
         let missing = left
         guard !missing.isEmpty else { return }
-        try await leased.write { context in
+        try await target.begin()
+        try await target.write { context in
             for name in missing {
                 _ = try context.marks.endEviction(of: RecordKey(RecordName(name), zone: slot))
             }

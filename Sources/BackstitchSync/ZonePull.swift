@@ -4,21 +4,22 @@ import BackstitchStore
 
 /// Pulls what the service has, a page and its token in one transaction.
 struct ZonePull {
-    private let work: ExchangeWork
+    private let exchange: ZoneExchange
 
-    init(_ work: ExchangeWork) { self.work = work }
+    init(_ exchange: ZoneExchange) { self.exchange = exchange }
 
     func fetchDatabaseChanges() async throws -> SyncEvent {
-        let zone = work.scope.zone
-        let token = try work.scope.zoneState().databaseToken
-        let page = try await work.service.databaseChanges(since: token)
+        let zone = exchange.zone
+        let token = try exchange.state().databaseToken
+        let page = try await exchange.service.databaseChanges(since: token)
         let isChanged = page.changedZones.contains(zone)
         let ended = page.endedZones[zone]
         let isStuck =
-            page.moreComing && work.progress.isStuck(in: .database, at: page.token, after: token)
-        if isStuck { work.progress.noteStuck() }
-        if isChanged { work.progress.isZoneChanged = true }
-        try await work.leased.change { state in
+            page.moreComing
+            && exchange.progress.isStuck(in: .database, at: page.token, after: token)
+        if isStuck { exchange.report.noteStuck() }
+        if isChanged { exchange.progress.isZoneChanged = true }
+        try await exchange.change { state in
             state.databaseToken = page.token
             // The end is told once: should it be forgotten in a crash, the pull meets it again.
             if isChanged || ended != nil { state.needsPull = true }
@@ -29,31 +30,31 @@ struct ZonePull {
     }
 
     func fetchZoneChanges() async throws -> SyncEvent {
-        let name = work.leased.zoneName
-        let state = try work.scope.zoneState()
-        let page = try await work.service.zoneChanges(
-            in: work.scope.zone, since: state.zoneToken,
-            limit: work.round.exchange.limits.recordsPerPage,
+        let place = exchange.place
+        let state = try exchange.state()
+        let page = try await exchange.service.zoneChanges(
+            in: exchange.zone, since: state.zoneToken,
+            limit: exchange.limits.recordsPerPage,
             fields: state.fetchedFields.map(Set.init),
-            types: work.scope.configuration.selection.wantedTypes)
+            types: exchange.configuration.selection.wantedTypes)
         // The next round asks again.
         let isStuck =
             page.moreComing
-            && work.progress.isStuck(in: .zone, at: page.token, after: state.zoneToken)
+            && exchange.progress.isStuck(in: .zone, at: page.token, after: state.zoneToken)
         if isStuck, state.isFullFetch {
             // Records that did not come yet would be taken for deleted.
             throw ServiceError(
                 .serviceUnavailable, "more changes are to come, and the service repeats its token")
         }
-        if isStuck { work.progress.noteStuck() }
+        if isStuck { exchange.report.noteStuck() }
         let (selection, isZoneChanged, now) = (
-            work.scope.configuration.selection, work.progress.isZoneChanged,
-            work.scope.clock.milliseconds
+            exchange.configuration.selection, exchange.progress.isZoneChanged,
+            exchange.scope.clock.milliseconds
         )
         let failures = page.failures.sorted { $0.key < $1.key }
-        let results = try await work.merge { merger, results in
+        let results = try await exchange.merge { merger, results in
             let log = merger.log
-            var state = try log.reader.zoneState(name)
+            var state = try log.reader.zoneState(place)
             let selection = try selection.bound(to: log.reader)
             try log.catalogChanges.numberTables(named: Set(page.records.map(\.recordType)))
             let undelivered = UndeliveredRecords(log: log)
@@ -68,8 +69,7 @@ struct ZonePull {
                 guard deletion.recordType == nil || selection.pulls(table) else { return }
                 let key = merger.key(deletion.recordName)
                 results.note(
-                    try merger.mergeEnd(of: key, recordType: deletion.recordType), key.name,
-                    deletion.recordType ?? "")
+                    try merger.mergeEnd(of: key, recordType: deletion.recordType), key)
             }
             // A record comes in its latest form, so that an end beside it is of a life before.
             let again = page.deletions.isEmpty ? [] : Set(page.records.map(\.recordName))
@@ -83,7 +83,7 @@ struct ZonePull {
                 if state.isCompleting == true { try merger.complete(record) }
                 results.note(
                     try merger.merge(record, isAuthoritative: state.isFullFetch),
-                    RecordName(record.recordName), record.recordType)
+                    merger.key(record.recordName))
             }
             for deletion in page.deletions where !again.contains(deletion.recordName) {
                 try end(deletion)
@@ -101,24 +101,24 @@ struct ZonePull {
             state.zoneToken = page.token
             state.needsPull =
                 page.moreComing || state.isFullFetch || isBehind || results.leavesDuplicates
-            try log.setZoneState(state, name)
+            try log.setZoneState(state, place)
         }
-        work.progress.notePulled(
+        exchange.report.notePulled(
             page.records.count + page.deletions.count - results.rejected.count,
             echoed: results.unchanged)
-        for (name, error) in failures { work.noteUndelivered(name, error) }
+        for (name, error) in failures { exchange.noteUndelivered(name, error) }
         try await noteAndMergeDuplicates(results)
         return .zoneChanges(
             moreComing: page.moreComing && !isStuck, isFullFetch: state.isFullFetch)
     }
 
     func beginFullFetch() async throws {
-        let (name, slot) = (work.leased.zoneName, work.scope.slot)
-        try await work.leased.write { context in
-            var state = try context.reader.zoneState(name)
+        let (place, slot) = (exchange.place, exchange.slot)
+        try await exchange.write { context in
+            var state = try context.reader.zoneState(place)
             state.beginFullFetch()
             try FullFetch(context, in: slot).forgetFetched()
-            try context.setZoneState(state, name)
+            try context.setZoneState(state, place)
         }
     }
 
@@ -129,21 +129,21 @@ struct ZonePull {
     /// until they are pushed: edits that are taken back before that leave nothing to push, and the record
     /// would pass for one that the service has.
     func sweep() async throws -> SyncEvent {
-        if let unseen = try StaleLookup(work).findUnseen() {
+        if let unseen = try StaleLookup(exchange).findUnseen() {
             try await checkHistory()
             return unseen
         }
-        let name = work.leased.zoneName
-        let results = try await work.merge { merger, results in
+        let place = exchange.place
+        let results = try await exchange.merge { merger, results in
             try FullFetch(merger.log, in: merger.zone).end()
             try results.mergeDuplicates(merger)
-            var state = try merger.log.reader.zoneState(name)
+            var state = try merger.log.reader.zoneState(place)
             state.isFullFetch = false
             state.tokenBefore = nil
             state.isCompleting = nil
             // A replica may have been behind, which the first token can't tell: the next round asks.
             state.needsPull = true
-            try merger.log.setZoneState(state, name)
+            try merger.log.setZoneState(state, place)
         }
         try await noteAndMergeDuplicates(results)
         return .done
@@ -154,10 +154,10 @@ struct ZonePull {
     ///
     /// - Throws: `zoneNotFound` if it lost some.
     private func checkHistory() async throws {
-        guard let token = try work.scope.zoneState().tokenBefore else { return }
+        guard let token = try exchange.state().tokenBefore else { return }
         do throws(ServiceError) {
-            _ = try await work.service.zoneChanges(
-                in: work.scope.zone, since: token, limit: 1, fields: [])
+            _ = try await exchange.service.zoneChanges(
+                in: exchange.zone, since: token, limit: 1, fields: [])
         } catch {
             // A token that is too old is one of the history that the service has.
             guard error.code.retry == .after(.newToken) else { throw error }
@@ -166,9 +166,10 @@ struct ZonePull {
 
     /// Adds what a transaction at the end of a pull did, and looks at the duplicates that it left.
     private func noteAndMergeDuplicates(_ results: MergeResults) async throws {
-        work.note(results)
+        exchange.note(results)
         guard results.leavesDuplicates else { return }
-        let more = try await work.merge { merger, results in try results.mergeDuplicates(merger) }
+        let more = try await exchange.merge { merger, results in try results.mergeDuplicates(merger)
+        }
         try await noteAndMergeDuplicates(more)
     }
 }

@@ -4,18 +4,18 @@ import BackstitchStore
 
 /// Begins anew with a zone, or ends it, as the application asked; what was begun is carried through.
 struct ZoneReset {
-    private let leased: LeasedStore
+    private let exchange: ZoneExchange
 
-    init(_ leased: LeasedStore) { self.leased = leased }
+    init(_ exchange: ZoneExchange) { self.exchange = exchange }
 
     func deleteZoneForGood() async throws {
         let old = try await requiredState()
-        try await leased.change { $0.suspension = .zoneDeletedByUser }
+        try await exchange.change { $0.suspension = .zoneDeletedByUser }
         do {
             try await deleteZone()
         } catch {
             do {
-                try await leased.change { $0 = old }
+                try await exchange.change { $0 = old }
             } catch is SyncPrecondition.Outdated {
                 // Another call has decided about the zone meanwhile.
             }
@@ -25,15 +25,15 @@ struct ZoneReset {
 
     func eraseRecords(keepsUnsynced: Bool) async throws {
         _ = try await requiredState()
-        try await leased.write { [zoneName = leased.zoneName, slot = leased.scope.slot] context in
-            try ZoneLoss(context, in: slot).eraseRecords(keepsUnsynced: keepsUnsynced)
-            try context.fetchAll(zoneName, in: slot)
+        try await exchange.write { [place = exchange.place] context in
+            try ZoneLoss(context, in: place.slot).eraseRecords(keepsUnsynced: keepsUnsynced)
+            try context.fetchAll(place)
         }
     }
 
     func beginRemote() async throws {
         _ = try await requiredState()
-        try await leased.change {
+        try await exchange.change {
             $0.resetsRemote = true
             $0.suspension = nil
         }
@@ -41,27 +41,27 @@ struct ZoneReset {
 
     func beginResync(from source: ResyncSource) async throws {
         _ = try await requiredState()
-        try await leased.write { [zoneName = leased.zoneName, slot = leased.scope.slot] context in
+        try await exchange.write { [place = exchange.place] context in
             if source == .local {
-                try ZoneLoss(context, in: slot).forgetService(keepsUnsynced: true)
+                try ZoneLoss(context, in: place.slot).forgetService(keepsUnsynced: true)
             }
-            try context.fetchAll(zoneName, in: slot, prefersLocal: source == .local)
+            try context.fetchAll(place, prefersLocal: source == .local)
         }
     }
 
     /// The state of the zone, if it is the store's, and the user too.
     private func requiredState() async throws -> ZoneState {
-        try await ZoneMover(leased).settle()
-        try leased.checkCalled()
-        _ = try await leased.checkUser()
-        try leased.checkCalled()
-        return try leased.scope.zoneState()
+        try await ZoneMover(exchange).settle()
+        try exchange.session.checkCalled()
+        _ = try await exchange.session.checkUser()
+        try exchange.session.checkCalled()
+        return try exchange.state()
     }
 
     private func deleteZone() async throws {
-        try leased.checkCalled()
+        try exchange.session.checkCalled()
         do {
-            try await leased.service.deleteZone(leased.scope.zone)
+            try await exchange.service.deleteZone(exchange.zone)
         } catch {
             // If it is gone already, that is what was wanted.
             if error.code.scope != .zone { throw error }
@@ -72,18 +72,18 @@ struct ZoneReset {
     ///
     /// - Throws: `ServiceError` if the service did not do it; the next round tries again.
     func finishRemote() async throws {
-        guard try leased.scope.zoneState().resetsRemote == true else { return }
-        _ = try await leased.checkUser()
+        guard try exchange.state().resetsRemote == true else { return }
+        _ = try await exchange.session.checkUser()
         try await deleteZone()
         try await forgetZone()
     }
 
     /// Forgets what was known of the zone: it is made anew, and everything is uploaded to it.
     func forgetZone() async throws {
-        let (name, slot) = (leased.zoneName, leased.scope.slot)
-        try await leased.write { context in
+        let place = exchange.place
+        try await exchange.write { context in
             var state = ZoneState()
-            let old = try context.reader.zoneState(name)
+            let old = try context.reader.zoneState(place)
             state.userName = old.userName
             state.retry = old.retry
             state.prefersLocal = old.prefersLocal
@@ -91,22 +91,20 @@ struct ZoneReset {
             state.fetchedFields = old.fetchedFields
             state.exchangedEntities = old.exchangedEntities
             state.holdsBack = old.holdsBack
-            try ZoneLoss(context, in: slot).forgetService()
-            try FullFetch(context, in: slot).forgetFetched()
-            try context.setZoneState(state, name)
+            try ZoneLoss(context, in: place.slot).forgetService()
+            try FullFetch(context, in: place.slot).forgetFetched()
+            try context.setZoneState(state, place)
         }
     }
 }
 
 extension LogWriter {
     /// Lets the next round fetch everything.
-    fileprivate func fetchAll(
-        _ zone: String, in slot: UInt8, prefersLocal: Bool = false
-    ) throws {
+    fileprivate func fetchAll(_ zone: ZonePlace, prefersLocal: Bool = false) throws {
         var state = try reader.zoneState(zone)
         state.beginAnew()
         if prefersLocal { state.prefersLocal = true }
-        try FullFetch(self, in: slot).forgetFetched()
+        try FullFetch(self, in: zone.slot).forgetFetched()
         try setZoneState(state, zone)
     }
 }

@@ -294,7 +294,7 @@ import Testing
             // As an upload that ends at this moment.
             try? phone.store.write { transaction in
                 let upload = AssetUpload(
-                    asset: asset, field: field, zone: scenarioZone.zoneName)
+                    asset: asset, field: field, place: .own(scenarioZone.zoneName))
                 try ReceiptWriter(transaction.log).keep(
                     AssetReceipt(file, zone: scenarioZone.zoneName, until: .max), of: upload)
             }

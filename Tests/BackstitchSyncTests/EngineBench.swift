@@ -55,7 +55,7 @@ struct EngineBench: Equatable {
     mutating func goOn() -> [EngineMachine.Action] {
         guard let round = machine.round else { return [] }
         var reply = Self.reply(to: round.step)
-        if case .exchange(.foldOutbox) = round.step {
+        if case .exchange(_, .foldOutbox) = round.step {
             if folded == round.id { reply = .exchanged(.folded([], isComplete: true)) }
             folded = round.id
         }
@@ -67,10 +67,10 @@ struct EngineBench: Equatable {
         switch step {
         case .checkConfiguration, .settleZone, .finishReset, .storeRetry: .done
         case .takeLease: .lease(nil)
-        case .prepare: .prepared(Round.Zone(isSetUp: false))
+        case .prepare: .zone(isSetUp: false)
         case .request(.fetchAgain(let names)): .answered(.count(names.count))
         case .request: .answered(.done)
-        case .exchange(let action): .exchanged(reply(to: action))
+        case .exchange(_, let action): .exchanged(reply(to: action))
         }
     }
 
@@ -92,10 +92,25 @@ struct EngineBench: Equatable {
 
 extension Round.Step {
     var isExchange: Bool { if case .exchange = self { true } else { false } }
-    var isPush: Bool { if case .exchange(.push) = self { true } else { false } }
-    var isFetch: Bool { self == .exchange(.fetchDatabaseChanges) }
+    var isPush: Bool { if case .exchange(_, .push) = self { true } else { false } }
+    var isFetch: Bool { self == .exchange(0, .fetchDatabaseChanges) }
     var isRequest: Bool { if case .request = self { true } else { false } }
     var isStoring: Bool { if case .storeRetry = self { true } else { false } }
+}
+
+extension Round.Reply {
+    /// What is known of the store's own zone.
+    static func zone(
+        isSetUp: Bool = true, needsPull: Bool = false, suspension: ServiceError.Code? = nil,
+        prefersLocal: Bool = false
+    ) -> Round.Reply {
+        var zone = ZoneQueue.Prepared()
+        zone.isSetUp = isSetUp
+        zone.needsPull = needsPull
+        zone.suspension = suspension
+        zone.prefersLocal = prefersLocal
+        return .prepared([zone])
+    }
 }
 
 extension [EngineMachine.Action] {

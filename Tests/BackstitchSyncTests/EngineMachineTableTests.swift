@@ -32,13 +32,13 @@ import Testing
         if step?.isExchange != true { replies.append(.done) }
         if step == .prepare {
             replies += [
-                .prepared(Round.Zone()), .prepared(Round.Zone(isSetUp: false)),
-                .prepared(Round.Zone(needsPull: true, prefersLocal: true)),
-                .prepared(Round.Zone(suspension: .zonePurged)),
+                .zone(), .zone(isSetUp: false),
+                .zone(needsPull: true, prefersLocal: true),
+                .zone(suspension: .zonePurged),
             ]
         }
         if let step, step.isExchange { replies.append(EngineBench.reply(to: step)) }
-        if case .exchange(.foldOutbox)? = step {
+        if case .exchange(_, .foldOutbox)? = step {
             replies += [.exchanged(.folded([], isComplete: true)), .exchanged(.missed(2))]
         }
         return replies + errors.map { .failed(StepFailure($0)) }

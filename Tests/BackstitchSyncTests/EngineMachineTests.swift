@@ -18,8 +18,8 @@ import Testing
         #expect(bench.reply(.done) == [.perform(1, .finishReset)])
         #expect(bench.reply(.done) == [.perform(1, .prepare)])
         #expect(
-            bench.reply(.prepared(Round.Zone(isSetUp: true)))
-                == [.perform(1, .exchange(.setUp))])
+            bench.reply(.zone(isSetUp: true))
+                == [.perform(1, .exchange(0, .setUp))])
         #expect(bench.machine.status == .idle)
         bench.reply(.exchanged(.done))
         #expect(bench.machine.status == .pulling)
@@ -34,9 +34,9 @@ import Testing
         func setsUp() -> Bool {
             bench.hand(.sync(1))
             bench.go { $0 == .prepare }
-            bench.reply(.prepared(Round.Zone()))
+            bench.reply(.zone())
             defer { bench.go() }
-            return bench.machine.round?.step == .exchange(.setUp)
+            return bench.machine.round?.step == .exchange(0, .setUp)
         }
         #expect(setsUp())
         #expect(!setsUp())
@@ -48,7 +48,7 @@ import Testing
     @Test func `news of the account that come while it is looked at count`() {
         var bench = EngineBench()
         bench.hand(.sync(1))
-        bench.go { $0 == .exchange(.setUp) }
+        bench.go { $0 == .exchange(0, .setUp) }
         bench.hand(.accountChanged)
         bench.go()
         #expect(bench.machine.account == .unchecked)
@@ -164,7 +164,7 @@ import Testing
             bench.go { $0.isFetch }
             let due = bench.now + wait
             guard
-                case .storeRetry(let deadline?, .failed(let error))? =
+                case .storeRetry(0, let deadline?, .failed(let error))? =
                     bench.fail(ServiceError(.network)).steps.first
             else {
                 Issue.record("the store is told")
@@ -179,7 +179,7 @@ import Testing
             #expect(bench.hand(.timer(dueMilliseconds: due)).steps == [.checkConfiguration])
         }
         bench.go { $0.isStoring }
-        #expect(bench.machine.round?.step == .storeRetry(nil, .completed))
+        #expect(bench.machine.round?.step == .storeRetry(0, nil, .completed))
         bench.go()
         #expect(bench.machine.status == .idle && bench.machine.timerMilliseconds == nil)
     }
@@ -310,7 +310,7 @@ import Testing
         bench.hand(.sync(1))
         bench.go { $0.isPush }
         #expect(bench.hand(.cancelled(1)) == [.cancel(1)])
-        guard case .exchange(.apply)? = bench.reply(.exchanged(.pushed([.deleted]))).steps.first
+        guard case .exchange(_, .apply)? = bench.reply(.exchanged(.pushed([.deleted]))).steps.first
         else {
             Issue.record("the reply is stored")
             return

@@ -1,5 +1,6 @@
 import Backstitch
 import BackstitchCore
+import BackstitchLog
 import BackstitchStore
 import BackstitchTesting
 import TestBudget
@@ -45,6 +46,35 @@ import Testing
         let titles = try phone.titles(slot: Device.list)
         #expect(titles["list"] == "theirs")
         #expect(titles.values.sorted() == ["mine", "theirs"])
+    }
+
+    @Test func `the copy of a conflict leaves references to another zone out`() async throws {
+        let phone = try await Device.withNotes(cloud)
+        try await phone.store.withLogWriter { log in
+            let table = try #require(log.catalog.table(named: "Step"))
+            log.fields.writer.reset()
+            let values: [String: RecordValue] = [
+                "title": .string("base"), "list": .reference(RecordKey("l")),
+            ]
+            for (name, value) in values {
+                let field = try #require(table.attribute(named: name)?.field)
+                try log.fields.writer.write(value, of: field)
+            }
+            log.fields.pack()
+            try log.insertBody(
+                origin: .remote, entity: table.number,
+                key: RecordKey(RecordName("s"), zone: Device.list), previous: 0,
+                stamp: SyncStamp(changeTag: "z1", modifiedMilliseconds: 1, acknowledgedThrough: 0))
+        }
+        var step = try #require(try phone.all(Step.self).first)
+        #expect(step.list == "l")
+        step.title = "mine"
+        try await phone.save(step)
+        try await phone.pull(
+            "s", "Step", ["title": .string("theirs")], tag: "z2", at: 2, policy: .keepBoth)
+        let copy = try #require(try phone.all(Step.self).first { $0.title == "mine" })
+        #expect(copy.id != step.id && copy.id.key.zone == Device.list)
+        #expect(copy.list == nil)
     }
 
     @Test func `a reference that arrives points to a record of its own zone`() async throws {

@@ -73,7 +73,8 @@ package enum RoundOutcome: Equatable, Sendable {
 /// What happened; the machine answers with the next action.
 package enum SyncEvent: Equatable, Sendable {
     /// A round begins, with what is known of the zone.
-    case began(isSetUp: Bool, needsPull: Bool, suspension: ServiceError.Code?)
+    case began(
+        isSetUp: Bool, needsPull: Bool, suspension: ServiceError.Code?, checksDatabase: Bool = true)
     /// The action before was done.
     case done
     /// A page of database changes was stored.

@@ -38,6 +38,8 @@ package struct SyncMachine: Equatable, Sendable {
     /// The operations a request may have for now; halved when the service refuses its size.
     package internal(set) var batchCount: Int
     var needsPull = false
+    /// Whether the list of the database's changes is read in this round; another zone had it read otherwise.
+    private var checksDatabase = true
     var restarts = 0
     var push = PushState()
 
@@ -65,7 +67,8 @@ package struct SyncMachine: Equatable, Sendable {
     package mutating func handle(_ event: SyncEvent) -> SyncAction {
         if case .failed(let error) = event { return failed(error) }
         switch (state, event) {
-        case (.idle, .began(let isSetUp, let needsPull, let suspension)):
+        case (.idle, .began(let isSetUp, let needsPull, let suspension, let checksDatabase)):
+            self.checksDatabase = checksDatabase
             return begin(isSetUp: isSetUp, needsPull: needsPull, suspension: suspension)
         case (.settingUp, .done):
             needsPull = true
@@ -128,6 +131,7 @@ package struct SyncMachine: Equatable, Sendable {
     }
 
     private mutating func checkDatabase() -> SyncAction {
+        guard checksDatabase else { return needsPull ? pull() : fold() }
         state = .checkingDatabase
         return .fetchDatabaseChanges
     }

@@ -26,6 +26,10 @@ public struct _FieldWriter: ~Copyable {
     @usableFromInline var entries: [Entry] = []
     @usableFromInline var data = ByteBuffer(capacity: 1024)
     @usableFromInline var isAscending = true
+    /// The slot of the zone of the record that is written.
+    @usableFromInline var zone: UInt8 = 0
+    /// Whether a reference to a record of another zone was written.
+    @usableFromInline package var hasCrossed = false
     /// The position of the attribute that was written last.
     @usableFromInline package internal(set) var lastIndex = -1
     /// What is written of external attributes.
@@ -37,17 +41,21 @@ public struct _FieldWriter: ~Copyable {
     }
 
     /// Forgets what was written and takes another layout.
-    package mutating func reset(layout: FieldLayout) {
+    package mutating func reset(layout: FieldLayout, zone: UInt8) {
         if self.layout.fields != layout.fields { self.layout = layout }
-        reset()
+        reset(zone: zone)
     }
 
     /// Forgets what was written.
-    package mutating func reset() {
+    ///
+    /// - Parameter zone: The slot of the zone of the next record.
+    package mutating func reset(zone: UInt8 = 0) {
         entries.removeAll(keepingCapacity: true)
         if !external.isEmpty { external = ExternalWrites() }
         data.removeAll()
         isAscending = true
+        self.zone = zone
+        hasCrossed = false
     }
 
     package var isEmpty: Bool { entries.isEmpty }
@@ -233,6 +241,7 @@ public struct _FieldWriter: ~Copyable {
 
     @inlinable
     package mutating func write(reference: RecordKey, of field: FieldID) throws(FieldError) {
+        if reference.zone != zone { hasCrossed = true }
         let start = begin(field, .reference)
         data.append(reference)
         try end(field, start: start)
@@ -264,6 +273,7 @@ public struct _FieldWriter: ~Copyable {
             data.append(utf8: value.typeName)
             data.append(utf8: value.json)
         default:
+            if case .reference(let key) = value, key.zone != zone { hasCrossed = true }
             data.append(value.tag.rawValue)
             try value.traits?.appendPayload(of: value, to: &data)
         }

@@ -21,8 +21,13 @@ package struct FieldChanges: ~Copyable {
         writer.finish(into: &body)
     }
 
-    /// Begins with no changed fields.
+    /// Begins with no changed fields, for changes that the writer does not take.
     package mutating func reset() {
+        forgetChanges()
+        writer.hasCrossed = false
+    }
+
+    private mutating func forgetChanges() {
         before.reset()
         after.reset()
     }
@@ -38,7 +43,7 @@ package struct FieldChanges: ~Copyable {
         }
         if unsafe old.bytes.holdsSameBytes(as: new.bytes) { return false }
         guard old.isAscending, new.isAscending else { throw FieldError(.damaged) }
-        reset()
+        forgetChanges()
         var oldPosition = 0
         var newPosition = 0
         while oldPosition < old.count || newPosition < new.count {

@@ -47,7 +47,7 @@ extension LogWriter {
             return
         }
         let flags = lost.union(table.canRead(fields) ? [] : .isUnreadable)
-        self.fields.writer.reset()
+        self.fields.writer.reset(zone: key.zone)
         try fields.withoutNulls.write(to: &self.fields.writer)
         self.fields.pack()
         guard let row, isLive else {

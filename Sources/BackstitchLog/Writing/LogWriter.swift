@@ -204,6 +204,10 @@ package final class LogWriter {
     ) throws {
         let origin = isLocalOnly && origin == .local ? .localOnly : origin
         if origin == .localOnly, kind.changesContent { try checkSynced(entity, key) }
+        // What stays on this device is pushed too if the service loses the record.
+        if origin == .local || origin == .localOnly, fields.writer.hasCrossed {
+            try CrossingReferences(self).check(kind, entity, key)
+        }
         do {
             try appendWhole(
                 OperationHeader(

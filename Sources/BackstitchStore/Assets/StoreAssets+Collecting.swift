@@ -59,7 +59,7 @@ extension StoreAssets {
         let limit = store.configuration.clock.milliseconds - Self.receiptMilliseconds
         let old = try store.read { transaction in
             var names: [String] = []
-            for prefix in [Self.receiptPrefix, Self.addressPrefix] {
+            for prefix in [Self.receipts, Self.addresses].flatMap({ [$0 + ".", $0 + ":"] }) {
                 try transaction.reader.meta.visit(prefix) { name, bytes in
                     let receipt = try? JSONDecoder().decode(Receipt.self, from: Data(bytes))
                     if let receipt, receipt.until > 0, receipt.until < limit {
@@ -76,10 +76,16 @@ extension StoreAssets {
         }
     }
 
-    /// What the names of receipts of uploads begin with in `meta`.
-    package static let receiptPrefix = "receipt."
-    /// What the names of addresses of uploads begin with.
-    package static let addressPrefix = "address."
+    private static let receipts = "receipt"
+    private static let addresses = "address"
+    /// What the names of receipts of uploads for records of a zone begin with in `meta`.
+    package static func receiptPrefix(in slot: UInt8) -> String {
+        receipts + MetaName.suffix(of: slot) + "."
+    }
+    /// What the names of addresses of uploads for records of a zone begin with.
+    package static func addressPrefix(in slot: UInt8) -> String {
+        addresses + MetaName.suffix(of: slot) + "."
+    }
     /// How long a receipt that ended stays.
     private static let receiptMilliseconds: Int64 = 86_400_000
 

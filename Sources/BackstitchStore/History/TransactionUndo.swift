@@ -86,5 +86,7 @@ extension RecordFold.Undo {
 
 extension StoreError {
     /// Whether a rule of the data forbids a change, of which nothing was done.
-    fileprivate var isRefusal: Bool { code == .deleteDenied || code == .invalidName }
+    fileprivate var isRefusal: Bool {
+        [.deleteDenied, .invalidName, .crossesZones].contains(code)
+    }
 }

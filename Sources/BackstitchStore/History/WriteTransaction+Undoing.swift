@@ -12,7 +12,7 @@ extension WriteTransaction {
     ///   - id: The transaction: the sequence of its first operation.
     ///   - policy: Decides about records that changed since the transaction.
     /// - Throws: `changedSince` if there are such records, which are named; `notInLog`,
-    ///   `deleteDenied`, `invalidName` if another record has the name by now.
+    ///   `deleteDenied`, `crossesZones`, `invalidName` if another record has the name by now.
     @discardableResult
     public func undo(
         transaction id: UInt64, _ policy: WriteTransaction.UndoPolicy = .allOrNothing

@@ -69,6 +69,8 @@ struct ImportStopped: Error {
 extension StoreError {
     /// Whether the record that was to be saved is wrong, and nothing was changed.
     fileprivate var isAboutRecord: Bool {
-        [.unknownEntity, .unknownZone, .invalidName, .invalidValue, .assetMissing].contains(code)
+        [
+            .unknownEntity, .unknownZone, .invalidName, .invalidValue, .crossesZones, .assetMissing,
+        ].contains(code)
     }
 }

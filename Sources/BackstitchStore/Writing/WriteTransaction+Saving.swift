@@ -18,8 +18,8 @@ extension WriteTransaction {
     /// if nothing changed, it appends none.
     ///
     /// - Returns: what was done.
-    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`; the store is unchanged then. The
-    ///   write as a whole throws `notUnique` at its end if another record has the same value of
+    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`, `crossesZones`; the store is
+    ///   unchanged then. The write as a whole throws `notUnique` at its end if another record has the same value of
     ///   a unique attribute.
     @discardableResult
     public func save<Model: Entity>(_ model: Model) throws -> WriteTransaction.SaveOutcome {
@@ -48,7 +48,7 @@ extension WriteTransaction {
     ) throws -> WriteTransaction.SaveOutcome {
         let binding = try types.binding(of: Model.self)
         let key = model.id.key
-        log.fields.writer.reset(layout: binding.layout)
+        log.fields.writer.reset(layout: binding.layout, zone: key.zone)
         if binding.layout.external != nil { try noteKnownFiles(binding, key) }
         do {
             try model.write(to: &log.fields.writer)
@@ -142,18 +142,21 @@ extension LogWriter {
     ///
     /// - Parameter row: What is left of an earlier record of the name.
     func insertAnew(_ entity: EntityNumber, _ key: RecordKey, over row: RowView?) throws {
-        if let row, row.flags.contains(.isEvicted) {
-            if isLocalOnly {
-                throw StoreError(
-                    .alreadyExists,
-                    "The service has a record \(key), which was taken off this device; another one "
-                        + "of the name can't stay here. Fetch it again, or choose another name.")
-            }
-            // Should this end before it is pushed, the one on the service is to come back.
-            try noteUnmergedVersion(of: key, modifiedMilliseconds: row.modifiedMilliseconds)
+        let evictedMilliseconds = row.flatMap { row in
+            row.flags.contains(.isEvicted) ? row.modifiedMilliseconds : nil
+        }
+        if evictedMilliseconds != nil, isLocalOnly {
+            throw StoreError(
+                .alreadyExists,
+                "The service has a record \(key), which was taken off this device; another one "
+                    + "of the name can't stay here. Fetch it again, or choose another name.")
         }
         try insertBody(
             origin: .local, entity: entity, key: key, previous: row?.lastSequence ?? 0,
             flags: catalog.table(entity)?.mark(saving: fields) ?? [])
+        if let evictedMilliseconds {
+            // Should this end before it is pushed, the one on the service is to come back.
+            try noteUnmergedVersion(of: key, modifiedMilliseconds: evictedMilliseconds)
+        }
     }
 }

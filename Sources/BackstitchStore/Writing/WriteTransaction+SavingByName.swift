@@ -16,7 +16,8 @@ extension WriteTransaction {
     ///   - addsAttributes: Whether attributes that the store does not know are added to it, as for
     ///     records from the service, up to 4,000 attributes of an entity. Otherwise they are refused.
     /// - Returns: what was done.
-    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`; nothing is changed then.
+    /// - Throws: `unknownEntity`, `unknownZone`, `invalidName`, `invalidValue`, `crossesZones`; nothing is changed
+    ///   then.
     @discardableResult
     public func save(
         _ values: [String: RecordValue], as key: RecordKey, of entity: String,
@@ -24,7 +25,7 @@ extension WriteTransaction {
     ) throws -> WriteTransaction.SaveOutcome {
         let table = try reader.table(named: entity)
         let fields = try fields(values, of: table, addsAttributes: addsAttributes)
-        log.fields.writer.reset()
+        log.fields.writer.reset(zone: key.zone)
         for (field, value) in fields {
             do throws(FieldError) {
                 try log.fields.writer.write(value, of: field)

@@ -7,7 +7,8 @@ struct AssetUpload: Hashable, Sendable {
     var asset: Asset
     /// The field that is to hold it.
     var field: AssetField
-    var zone: String
+    /// The zone of the record.
+    var place: ZonePlace
 }
 
 /// What a service answered to an upload: the value of the field, and until when it may be saved.

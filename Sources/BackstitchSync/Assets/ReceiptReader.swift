@@ -6,24 +6,32 @@ import Foundation
 /// The receipts of uploads, which are used up when the record that they are for is acknowledged.
 struct ReceiptReader {
     private let reader: TableReader
-    private let zone: String
+    /// The zone of the records.
+    let place: ZonePlace
     private let now: Int64
 
-    init(_ reader: TableReader, zone: String, now: Int64) {
-        (self.reader, self.zone, self.now) = (reader, zone, now)
+    init(_ reader: TableReader, _ place: ZonePlace, now: Int64) {
+        (self.reader, self.place, self.now) = (reader, place, now)
     }
 
     /// What names a content here: its hash if that is known, whatever the asset tells.
-    private func key(_ asset: Asset) throws -> ContentKey? {
+    private static func key(_ asset: Asset, _ reader: TableReader) throws -> ContentKey? {
         try reader.meta.content(of: asset) ?? ContentKey(asset)
+    }
+
+    fileprivate static func name(
+        _ asset: Asset, _ record: RecordKey, _ fieldName: String, _ reader: TableReader
+    ) throws -> String? {
+        try key(asset, reader).map {
+            StoreAssets.receiptPrefix(in: record.zone) + "\($0.text).\(fieldName).\(record.name)"
+        }
     }
 
     fileprivate func name(
         _ asset: Asset, _ recordName: String, _ fieldName: String
     ) throws -> String? {
-        try key(asset).map {
-            StoreAssets.receiptPrefix + "\($0.text).\(fieldName).\(recordName)"
-        }
+        let record = RecordKey(RecordName(recordName), zone: place.slot)
+        return try Self.name(asset, record, fieldName, reader)
     }
 
     /// What is known of an upload; nil if nothing is, or for another zone.
@@ -34,7 +42,7 @@ struct ReceiptReader {
             let bytes = try reader.meta.value(name),
             // What can't be read is uploaded again.
             let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
-            receipt.zone == zone
+            receipt.zone == place.id.zoneName
         else { return nil }
         return receipt
     }
@@ -50,14 +58,14 @@ struct ReceiptReader {
     func address(of upload: AssetUpload) throws -> String? {
         guard let name = try addressName(upload), let bytes = try reader.meta.value(name),
             let address = try? JSONDecoder().decode(UploadAddress.self, from: Data(bytes)),
-            address.zone == zone, address.until > now
+            address.zone == place.id.zoneName, address.until > now
         else { return nil }
         return address.address
     }
 
     fileprivate func addressName(_ upload: AssetUpload) throws -> String? {
-        try key(upload.asset).map {
-            StoreAssets.addressPrefix
+        try Self.key(upload.asset, reader).map {
+            StoreAssets.addressPrefix(in: place.slot)
                 + "\($0.text).\(upload.field.fieldName).\(upload.field.recordName)"
         }
     }
@@ -88,12 +96,13 @@ struct ReceiptReader {
                 continue
             }
             // The same content twice in a list is sent once.
-            guard let content = try key(asset), contents.insert(content).inserted else {
+            guard let content = try Self.key(asset, reader), contents.insert(content).inserted
+            else {
                 continue
             }
             let field = AssetField(
                 recordName: recordName, recordType: recordType, fieldName: fieldName)
-            uploads.append(AssetUpload(asset: asset, field: field, zone: zone))
+            uploads.append(AssetUpload(asset: asset, field: field, place: place))
         }
         if !uploads.isEmpty { return .waits(uploads) }
         if case .list = value { return .ready(.list(files)) }
@@ -110,7 +119,7 @@ struct ReceiptWriter {
     /// Keeps what came of an upload.
     func keep(_ receipt: AssetReceipt, of upload: AssetUpload) throws {
         let field = upload.field
-        let receipts = ReceiptReader(log.reader, zone: upload.zone, now: 0)
+        let receipts = ReceiptReader(log.reader, upload.place, now: 0)
         guard let name = try receipts.name(upload.asset, field.recordName, field.fieldName) else {
             return
         }
@@ -124,15 +133,16 @@ struct ReceiptWriter {
 
     /// Forgets where an upload went.
     func forgetAddress(of upload: AssetUpload) throws {
-        let receipts = ReceiptReader(log.reader, zone: upload.zone, now: 0)
+        let receipts = ReceiptReader(log.reader, upload.place, now: 0)
         if let name = try receipts.addressName(upload) { try log.deleteMeta(name) }
     }
 
     /// Keeps where an upload goes.
     func keep(address: String, until: Int64, of upload: AssetUpload) throws {
-        let receipts = ReceiptReader(log.reader, zone: upload.zone, now: 0)
+        let receipts = ReceiptReader(log.reader, upload.place, now: 0)
         guard let name = try receipts.addressName(upload) else { return }
-        let kept = UploadAddress(address: address, zone: upload.zone, until: until)
+        let kept = UploadAddress(
+            address: address, zone: upload.place.id.zoneName, until: until)
         try log.setMeta(name, try kept.sortedJSON())
     }
 
@@ -183,15 +193,15 @@ struct ReceiptWriter {
         }
         guard fields.holdsAssets else { return [] }
         var found: [(name: String, receipt: AssetReceipt)] = []
-        let recordName = change.key.name.description
-        let receipts = ReceiptReader(log.reader, zone: zone ?? "", now: 0)
+        let reader = log.reader
         for (field, value) in fields {
             guard let attribute = log.catalog.table(change.entity)?.attribute(field),
                 !deferred.contains(attribute.name)
             else { continue }
             for asset in value.assets {
-                guard let name = try receipts.name(asset, recordName, attribute.name),
-                    let bytes = try log.reader.meta.value(name),
+                guard
+                    let name = try ReceiptReader.name(asset, change.key, attribute.name, reader),
+                    let bytes = try reader.meta.value(name),
                     let receipt = try? JSONDecoder().decode(AssetReceipt.self, from: Data(bytes)),
                     zone == nil || receipt.zone == zone
                 else { continue }

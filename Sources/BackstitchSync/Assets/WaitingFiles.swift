@@ -8,8 +8,8 @@ struct WaitingFiles {
     private let receipts: ReceiptReader
     /// The files that are to be uploaded.
     private(set) var uploads: [AssetUpload] = []
-    /// The names of the records that wait.
-    private(set) var waiting: Set<String> = []
+    /// The records that wait.
+    private(set) var waiting: Set<RecordKey> = []
     /// The records whose files can't be uploaded.
     private(set) var refused: [(change: PendingChange, reason: String)] = []
 
@@ -53,7 +53,7 @@ struct WaitingFiles {
                 return false
             }
         }
-        if !isReady { waiting.insert(item.modification.recordName) }
+        if !isReady { waiting.insert(change.key) }
         if !files.isEmpty { item.modification = item.modification.setting(files) }
         return isReady
     }
@@ -77,13 +77,18 @@ struct WaitingFiles {
     /// Holds back edits of records whose file another record is to get, if the file is not on this device.
     ///
     /// The service has the only copy then, and an edit could remove it before it is uploaded again.
-    mutating func keepSources(_ reader: TableReader, _ folder: ContentFolder) throws {
-        for upload in uploads {
+    ///
+    /// - Parameter earlier: The files that earlier passes of the round wait for, those of other zones too.
+    mutating func keepSources(
+        _ reader: TableReader, _ folder: ContentFolder, earlier: [AssetUpload]
+    ) throws {
+        for upload in Set(uploads).union(earlier) {
             guard let key = ContentKey(upload.asset),
                 try reader.meta.content(of: upload.asset).map(folder.holds) != true
             else { continue }
             try ContentStanding(key, reader).visitNamers { place, row in
-                if row.isDirty, row.hasChangeTag { waiting.insert(place.key.name.description) }
+                let isHere = place.key.zone == receipts.place.slot
+                if isHere, row.isDirty, row.hasChangeTag { waiting.insert(place.key) }
                 return true
             }
         }
@@ -94,12 +99,16 @@ struct WaitingFiles {
     /// Items come after what they need, as records are saved after those that they refer to; one that
     /// comes before is refused by the service, and pushed when the other has arrived.
     mutating func isReady(_ item: PushItem) -> Bool {
-        let name = item.modification.recordName
-        guard waiting.contains(name) || !item.requires.isDisjoint(with: waiting) else {
-            return true
-        }
-        waiting.insert(name)
+        let record = key(item.modification.recordName)
+        guard
+            waiting.contains(record) || item.requires.contains(where: { waiting.contains(key($0)) })
+        else { return true }
+        waiting.insert(record)
         return false
+    }
+
+    private func key(_ recordName: String) -> RecordKey {
+        RecordKey(RecordName(recordName), zone: receipts.place.slot)
     }
 }
 

@@ -9,7 +9,7 @@ struct MergeResults: Sendable {
     /// The operations that settled conflicts.
     var conflicts: [UInt64] = []
     /// The records that can't be stored: why, and whether they are noted to be looked up again.
-    private(set) var rejected: [(name: String, reason: String, isUndelivered: Bool)] = []
+    private(set) var rejected: [(key: RecordKey, reason: String, isUndelivered: Bool)] = []
     var parked: [ParkedRecord] = []
     /// Records that were refused and not parked, because they have later edits.
     var editedSince: Set<StoredRecordID> = []
@@ -22,13 +22,12 @@ struct MergeResults: Sendable {
     mutating func mergeDuplicates(_ merger: RecordMerger) throws {
         let (merged, isDone) = try DuplicateMerger(merger).mergeNoted()
         for merged in merged {
-            note(
-                .conflict(sequence: merged.sequence), merged.key.name, merged.entityName)
+            note(.conflict(sequence: merged.sequence), merged.key)
         }
         leavesDuplicates = !isDone
     }
 
-    mutating func note(_ result: MergeResult, _ name: RecordName, _ type: String) {
+    mutating func note(_ result: MergeResult, _ record: RecordKey) {
         switch result {
         case .unchanged:
             unchanged += 1
@@ -43,9 +42,9 @@ struct MergeResults: Sendable {
         case .rejected(let reason):
             // No record here has an impossible name.
             rejected.append(
-                (name: name.description, reason: reason, isUndelivered: name.violation == nil))
+                (key: record, reason: reason, isUndelivered: record.name.violation == nil))
         case .unnumbered(let reason):
-            rejected.append((name: name.description, reason: reason, isUndelivered: false))
+            rejected.append((key: record, reason: reason, isUndelivered: false))
         }
     }
 
@@ -53,7 +52,7 @@ struct MergeResults: Sendable {
     func noteRejected(in merger: RecordMerger, now: Int64) throws {
         let records = UndeliveredRecords(log: merger.log)
         for record in rejected where record.isUndelivered {
-            try records.noteRejected(merger.key(record.name), now: now)
+            try records.noteRejected(record.key, now: now)
         }
     }
 }

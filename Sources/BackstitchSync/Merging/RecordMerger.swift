@@ -289,12 +289,14 @@ package struct RecordMerger {
     }
 
     /// Makes the local version a record of its own, as a local edit. One that is there already is
-    /// from the same conflict, and may have been edited since.
+    /// from the same conflict, and may have been edited since. References that no edit may have are left
+    /// out of it.
     private func insertCopy(_ fields: Fields, _ key: RecordKey, _ table: EntityTable) throws {
         for other in catalog.tables {
             if let row = try reader.row(other.number, key), !row.isDeleted { return }
         }
-        try log.replace(key, table, with: fields, origin: .local)
+        let crossing = Set(table.crossing(fields, from: key.zone).map(\.field))
+        try log.replace(key, table, with: fields.without(crossing), origin: .local)
     }
 }
 

@@ -1,4 +1,4 @@
-import BackstitchCore
+package import BackstitchCore
 package import BackstitchLog
 package import BackstitchStore
 
@@ -18,11 +18,12 @@ package struct SyncPrecondition: Sendable {
     private let isCurrent: @Sendable () -> Bool
     /// The number of the lease among all that the store ever had.
     package let number: UInt64
-    private let zone: String
+    private let zone: ZonePlace
     /// The zone's state as it is stored, with the tokens that requests ask from.
     private var state: StoredZoneState
 
-    fileprivate init(_ lease: SyncLease, number: UInt64, zone: String, _ reader: TableReader) throws
+    fileprivate init(_ lease: SyncLease, number: UInt64, zone: ZonePlace, _ reader: TableReader)
+        throws
     {
         isCurrent = lease.isCurrent
         self.number = number
@@ -53,7 +54,7 @@ extension SyncPrecondition {
     /// - Parameter known: What an earlier call returned for the lease.
     /// - Throws: ``Outdated`` if another lease began after this one.
     package static func of(
-        _ lease: SyncLease, in store: Store, zone: String, after known: SyncPrecondition?
+        _ lease: SyncLease, in store: Store, zone: ZonePlace, after known: SyncPrecondition?
     ) async throws -> SyncPrecondition {
         if let known {
             return try store.read { transaction in

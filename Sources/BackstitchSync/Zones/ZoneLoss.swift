@@ -1,4 +1,4 @@
-import BackstitchCore
+package import BackstitchCore
 package import BackstitchLog
 
 /// What becomes of a zone's records here when the service has lost, or is to lose, all of theirs.
@@ -96,7 +96,7 @@ package struct ZoneLoss {
     ///
     /// - Parameter erases: Whether the records here end.
     /// - Returns: Whether the zone was suspended; nothing is changed if not.
-    package func endSuspension(of zone: String, erases: Bool) throws -> Bool {
+    package func endSuspension(of zone: ZonePlace, erases: Bool) throws -> Bool {
         let old = try reader.zoneState(zone)
         guard old.suspension != nil else { return false }
         if erases { try eraseRecords() }

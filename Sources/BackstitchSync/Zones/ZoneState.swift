@@ -74,15 +74,25 @@ struct StoredZoneState: Equatable {
     /// Whether everything is to be fetched though no state is stored.
     fileprivate let fetchesAll: Bool
 
-    init(of zone: String, _ reader: TableReader) throws {
+    init(of zone: ZonePlace, _ reader: TableReader) throws {
         bytes = try reader.meta.value(MetaName.zone(zone))
         fetchesAll = try bytes == nil && reader.meta.value(MetaName.fetchAll) != nil
     }
 }
 
+extension MetaName {
+    /// The state of a zone's synchronisation. That of the store's own zone has its name, the others their slots.
+    static func zone(_ zone: ZonePlace) -> String {
+        zone.slot == 0 ? self.zone(zone.id.zoneName) : "sync" + suffix(of: zone.slot)
+    }
+}
+
 extension TableReader {
+    /// The state of a store's own zone; a new one if nothing is stored.
+    package func zoneState(_ name: String) throws -> ZoneState { try zoneState(.own(name)) }
+
     /// The state of a zone; a new one if nothing is stored.
-    package func zoneState(_ zone: String) throws -> ZoneState {
+    package func zoneState(_ zone: ZonePlace) throws -> ZoneState {
         let stored = try StoredZoneState(of: zone, self)
         guard let bytes = stored.bytes else {
             var state = ZoneState()
@@ -93,7 +103,9 @@ extension TableReader {
             return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
         } catch {
             throw StoreError(
-                .damaged, "The state of the zone \(zone) can't be read. Run verify, then rebuild.")
+                .damaged,
+                "The state of the zone \(zone.id.zoneName) can't be read. Run verify, then rebuild."
+            )
         }
     }
 }
@@ -126,8 +138,13 @@ package struct ZoneStates {
 }
 
 extension LogWriter {
+    /// Stores the state of a store's own zone.
+    package func setZoneState(_ state: ZoneState, _ name: String) throws {
+        try setZoneState(state, .own(name))
+    }
+
     /// Stores the state of a zone.
-    package func setZoneState(_ state: ZoneState, _ zone: String) throws {
+    package func setZoneState(_ state: ZoneState, _ zone: ZonePlace) throws {
         try setMeta(MetaName.zone(zone), try state.sortedJSON())
     }
 }

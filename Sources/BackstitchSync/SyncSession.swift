@@ -3,18 +3,15 @@ import BackstitchLog
 import BackstitchStore
 import Threading
 
-/// The lease under which an engine exchanges, and what its next request is made from.
-///
-/// Everything that rounds store goes through ``write(_:)``: so what is answered to a request that the
-/// store has moved on from is never stored. The engine's actor has one, and uses it alone.
-final class LeasedStore {
+/// The lease under which an engine exchanges. The engine's actor has one, and uses it alone.
+final class SyncSession {
     let scope: EngineContext
     let service: any RecordService
     /// Why no further request is to begin; nil while the engine goes on.
     private var ending: SyncError?
     /// The engine's right to exchange; held until its last request has ended.
     private var lease: SyncLease?
-    /// What the next request is made from.
+    /// The last basis of requests that was read under the lease.
     private var basis: SyncPrecondition?
 
     init(_ scope: EngineContext, _ service: any RecordService) {
@@ -24,7 +21,6 @@ final class LeasedStore {
 
     var store: Store { scope.store }
     var configuration: SyncConfiguration { scope.configuration }
-    var zoneName: String { scope.zoneName }
 
     /// - Throws: if no further request is to begin.
     func checkCalled() throws {
@@ -34,23 +30,15 @@ final class LeasedStore {
 
     // MARK: The lease
 
-    /// Takes the engine's lease if it has none, and looks at what the next requests are made from.
+    /// Takes the engine's lease if it has none.
     ///
     /// - Returns: Whether this engine may exchange.
-    func takeLease() async throws -> Bool {
+    func takeLease() throws -> Bool {
         if lease == nil {
             basis = nil
             lease = try SyncLease.take(of: store)
         }
-        guard lease != nil else { return false }
-        do {
-            try await base(on: zoneName)
-            scope.recorder.withLock { $0.takeLease(zone: zoneName) }
-            return true
-        } catch is SyncPrecondition.Outdated {
-            giveBackLease()
-            return false
-        }
+        return lease != nil
     }
 
     /// Ends the lease: nothing is stored under it any more, though a request may be under way, and no
@@ -67,41 +55,14 @@ final class LeasedStore {
         (basis, lease) = (nil, nil)
     }
 
-    /// Makes the next requests from what the store has of a zone.
+    /// Reads what requests to a zone are made from next.
     ///
     /// - Throws: `SyncPrecondition.Outdated` if the engine's lease is over.
-    func base(on zone: String) async throws {
+    func basis(on zone: ZonePlace) async throws -> SyncPrecondition {
         guard let lease else { throw SyncPrecondition.Outdated() }
-        basis = try await SyncPrecondition.of(lease, in: store, zone: zone, after: basis)
-    }
-
-    // MARK: Storing
-
-    /// Stores what a reply told, or what was decided from it, if the store is still the one that
-    /// the request was made from.
-    ///
-    /// - Throws: `SyncPrecondition.Outdated` if it is not, and nothing was stored.
-    func write<Result: Sendable>(
-        _ body: @escaping @Sendable (LogWriter) throws -> Result
-    ) async throws -> Result {
-        guard let basis else { throw SyncPrecondition.Outdated() }
-        let (result, next) = try await basis.write(to: store, body)
-        self.basis = next
-        return result
-    }
-
-    /// Changes the stored state of the zone. What changes nothing is not written.
-    func change(_ change: @escaping @Sendable (inout ZoneState) -> Void) async throws {
-        let name = zoneName
-        let before = try scope.zoneState()
-        var after = before
-        change(&after)
-        guard after != before else { return }
-        try await write { log in
-            var state = try log.reader.zoneState(name)
-            change(&state)
-            try log.setZoneState(state, name)
-        }
+        let next = try await SyncPrecondition.of(lease, in: store, zone: zone, after: basis)
+        basis = next
+        return next
     }
 
     // MARK: The user
