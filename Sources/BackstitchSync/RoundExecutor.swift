@@ -10,6 +10,10 @@ final class RoundExecutor {
     let report = RoundReport()
     /// The store's own zone.
     private var own: ZoneExchange
+    /// The other zones of the round, in the order of their slots.
+    private var others: [ZoneExchange] = []
+    /// The zone that had the last turn.
+    private var slot: UInt8 = 0
 
     init(_ session: SyncSession) {
         self.session = session
@@ -17,19 +21,28 @@ final class RoundExecutor {
     }
 
     /// When a record is to be looked up that the service could not deliver; nil if none is left.
-    var dueMilliseconds: Int64? { own.progress.dueMilliseconds }
+    var dueMilliseconds: Int64? { zones.compactMap(\.progress.dueMilliseconds).min() }
+
+    private var zones: [ZoneExchange] { [own] + others }
+
+    private func zone(_ slot: UInt8) -> ZoneExchange {
+        guard let zone = zones.first(where: { $0.slot == slot }) else {
+            preconditionFailure("The zone \(slot) is not in the round.")
+        }
+        return zone
+    }
 
     /// Forgets what was read, and gives its memory back. The report stays.
     func beginAgain() {
         report.beginAgain()
-        own.progress.beginAgain()
+        for zone in zones { zone.progress.beginAgain() }
     }
 
     /// Takes a step of a round.
     ///
-    /// - Parameter zones: What is decided for the zones.
+    /// - Parameter queue: What is decided for the zones.
     func perform(
-        _ step: Round.Step, of round: Round, _ zones: ZoneQueue
+        _ step: Round.Step, of round: Round, _ queue: ZoneQueue
     ) async -> Round.Reply {
         do {
             switch step {
@@ -48,13 +61,14 @@ final class RoundExecutor {
                 return .done
             case .prepare:
                 report.beginAgain()
-                return .prepared([try await own.prepare()])
+                return .prepared(try await prepare())
             case .exchange(let slot, let action):
-                return .exchanged(try await own.perform(action, zones.machine(of: slot)))
+                let (event, changed) = try await perform(action, of: slot, queue)
+                return .exchanged(event, changed: changed)
             case .request(let request):
                 return .answered(try await perform(request))
-            case .storeRetry(_, let deadline, let conclusion):
-                try await own.store(deadline, isCompleted: conclusion == .completed)
+            case .storeRetry(let slot, let deadline, let conclusion):
+                try await zone(slot).store(deadline, isCompleted: conclusion == .completed)
                 return .done
             }
         } catch {
@@ -77,6 +91,32 @@ final class RoundExecutor {
         } catch is SyncPrecondition.Outdated {
             session.giveBackLease()
             return false
+        }
+    }
+
+    /// Reads which zones the store has, and what is known of them.
+    private func prepare() async throws -> [ZoneQueue.Prepared] {
+        let places = try session.store.read { $0.reader.catalog.catalog.places }
+        others = places.map { ZoneExchange(session, $0, report) }
+        for other in others { try await other.begin() }
+        var prepared: [ZoneQueue.Prepared] = []
+        for zone in zones { prepared.append(try await zone.prepare()) }
+        return prepared
+    }
+
+    private func perform(
+        _ action: SyncAction, of slot: UInt8, _ queue: ZoneQueue
+    ) async throws -> (SyncEvent, changed: Set<UInt8>) {
+        if slot != self.slot {
+            // Nothing of a pass is needed when a turn ends, and two passes are never held at once.
+            zones.first { $0.slot == self.slot }?.progress.dropPass()
+            self.slot = slot
+        }
+        let zone = zone(slot)
+        switch action {
+        case .fetchDatabaseChanges: return try await DatabaseList(zone, zones).fetch()
+        case .dropDatabaseToken: return (.done, try await DatabaseList(zone, zones).begin())
+        default: return (try await zone.perform(action, queue.machine(of: slot)), [])
         }
     }
 

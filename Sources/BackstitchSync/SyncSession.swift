@@ -19,6 +19,11 @@ final class SyncSession {
         self.service = service
     }
 
+    /// The service of a database.
+    func service(for database: DatabaseScope) -> any RecordService {
+        database == service.scope ? service : service.service(for: database) ?? service
+    }
+
     var store: Store { scope.store }
     var configuration: SyncConfiguration { scope.configuration }
 

@@ -26,7 +26,7 @@ final class ZoneExchange {
     }
 
     var store: Store { session.store }
-    var service: any RecordService { session.service }
+    var service: any RecordService { session.service(for: place.database) }
     var scope: EngineContext { session.scope }
     var configuration: SyncConfiguration { session.configuration }
     var slot: UInt8 { place.slot }
@@ -59,9 +59,19 @@ final class ZoneExchange {
     func write<Result: Sendable>(
         _ body: @escaping @Sendable (LogWriter) throws -> Result
     ) async throws -> Result {
+        try await write(with: [], body)
+    }
+
+    /// Stores what a reply told of several zones: requests to the others go on from what is stored then.
+    func write<Result: Sendable>(
+        with others: [ZoneExchange], _ body: @escaping @Sendable (LogWriter) throws -> Result
+    ) async throws -> Result {
         guard let basis else { throw SyncPrecondition.Outdated() }
-        let (result, next) = try await basis.write(to: store, body)
+        let others = others.filter { $0.basis != nil }
+        let (result, next, kept) = try await basis.write(
+            to: store, with: others.compactMap(\.basis), body)
         self.basis = next
+        for (other, basis) in zip(others, kept) { other.basis = basis }
         return result
     }
 
@@ -115,8 +125,23 @@ final class ZoneExchange {
         prepared.suspension = state.suspension?.code
         prepared.prefersLocal = prefersLocal
         prepared.retry = state.retry
+        prepared.hasPending = try slot == 0 || store.read { try hasPending($0.reader) }
         return prepared
     }
+
+    /// Whether something of the zone is to be pushed or looked up. Now and then the answer is yes so that the
+    /// outbox's floor follows the log.
+    private func hasPending(_ reader: TableReader) throws -> Bool {
+        let floor = try LogHorizon(reader).outboxFloor(in: slot)
+        guard try reader.log.head &- floor < Self.unlookedMax else { return true }
+        if try OutboxCounter(reader).tally.counts(in: slot).pendingRecords > 0 { return true }
+        return try [SyncNotes.missed, .incomplete, .undelivered, .duplicate].contains {
+            try reader.meta.hasNotes($0, in: slot)
+        }
+    }
+
+    /// The most operations of other zones behind the floor of one that has nothing to push.
+    private static let unlookedMax: UInt64 = 10_000
 
     /// Remembers when the service may be asked again, or that it may be at any time.
     func store(_ deadline: RetryDeadline?, isCompleted: Bool) async throws {
@@ -154,14 +179,7 @@ final class ZoneExchange {
     func perform(_ action: SyncAction, _ machine: SyncMachine) async throws -> SyncEvent {
         switch action {
         case .setUp: try await setUp()
-        case .fetchDatabaseChanges: return try await ZonePull(self).fetchDatabaseChanges()
         case .fetchZoneChanges: return try await ZonePull(self).fetchZoneChanges()
-        case .dropDatabaseToken:
-            progress.beginFeeds()
-            try await change { state in
-                state.databaseToken = nil
-                state.needsPull = true
-            }
         case .beginFullFetch:
             progress.beginFeeds()
             try await ZonePull(self).beginFullFetch()
@@ -182,8 +200,8 @@ final class ZoneExchange {
         case .lookUpMissed(let places): try await StaleLookup(self).lookUp(places)
         case .apply(let decisions): try await PushExecutor(self, machine).apply(decisions)
         case .raiseFloor: try await raiseFloor()
-        case .finish:
-            preconditionFailure("A finished round has no action left.")
+        case .fetchDatabaseChanges, .dropDatabaseToken, .finish:
+            preconditionFailure("It is no action of one zone.")
         }
         return .done
     }

@@ -8,27 +8,6 @@ struct ZonePull {
 
     init(_ exchange: ZoneExchange) { self.exchange = exchange }
 
-    func fetchDatabaseChanges() async throws -> SyncEvent {
-        let zone = exchange.zone
-        let token = try exchange.state().databaseToken
-        let page = try await exchange.service.databaseChanges(since: token)
-        let isChanged = page.changedZones.contains(zone)
-        let ended = page.endedZones[zone]
-        let isStuck =
-            page.moreComing
-            && exchange.progress.isStuck(in: .database, at: page.token, after: token)
-        if isStuck { exchange.report.noteStuck() }
-        if isChanged { exchange.progress.isZoneChanged = true }
-        try await exchange.change { state in
-            state.databaseToken = page.token
-            // The end is told once: should it be forgotten in a crash, the pull meets it again.
-            if isChanged || ended != nil { state.needsPull = true }
-        }
-        return .databaseChanges(
-            zoneChanged: isChanged, zoneEnded: ended.map(\.code),
-            moreComing: page.moreComing && !isStuck)
-    }
-
     func fetchZoneChanges() async throws -> SyncEvent {
         let place = exchange.place
         let state = try exchange.state()
@@ -171,16 +150,5 @@ struct ZonePull {
         let more = try await exchange.merge { merger, results in try results.mergeDuplicates(merger)
         }
         try await noteAndMergeDuplicates(more)
-    }
-}
-
-extension DatabaseChangesPage.ZoneEnd {
-    /// The failure that calls to the zone would meet.
-    var code: ServiceError.Code {
-        switch self {
-        case .deleted: .zoneNotFound
-        case .purged: .zonePurged
-        case .encryptedDataReset: .encryptedDataReset
-        }
     }
 }

@@ -29,6 +29,15 @@ package struct CatalogZone: Hashable, Sendable, Codable {
 }
 
 extension Catalog {
+    /// The zones beside the store's own that did not end, in the order of their slots.
+    package var places: [ZonePlace] {
+        zones.filter { $0.endedAt == nil }.map { zone in
+            ZonePlace(
+                slot: zone.number, id: ZoneID(zone.name, ownerName: zone.owner),
+                database: zone.database)
+        }
+    }
+
     /// The zone with a slot, if it did not end.
     package func zone(_ slot: UInt8) -> CatalogZone? {
         zones.first { $0.number == slot && $0.endedAt == nil }

@@ -33,9 +33,13 @@ package struct SyncPrecondition: Sendable {
 
     /// - Throws: ``Outdated`` if the store is another.
     fileprivate func check(_ reader: TableReader) throws {
-        guard isCurrent(), try Self.lastLease(reader) == number,
-            try StoredZoneState(of: zone, reader) == state
-        else { throw Outdated() }
+        guard try holds(reader) else { throw Outdated() }
+    }
+
+    /// Whether the store is the same.
+    fileprivate func holds(_ reader: TableReader) throws -> Bool {
+        try isCurrent() && Self.lastLease(reader) == number
+            && StoredZoneState(of: zone, reader) == state
     }
 
     /// What requests are made from that follow what the store has now.
@@ -80,15 +84,21 @@ extension SyncPrecondition {
 
     /// Stores what a reply told, if the store is still the one that its request was made from.
     ///
-    /// - Returns: what the closure returned, and what further requests are made from.
+    /// - Parameter others: What requests to other zones are made from.
+    /// - Returns: what the closure returned, and what further requests are made from. Of the others those that
+    ///   the store had moved on from stay as they are.
     /// - Throws: ``Outdated`` if it is another; what the closure throws.
     package func write<Result: Sendable>(
-        to store: Store, _ body: @escaping @Sendable (LogWriter) throws -> Result
-    ) async throws -> (Result, SyncPrecondition) {
+        to store: Store, with others: [SyncPrecondition] = [],
+        _ body: @escaping @Sendable (LogWriter) throws -> Result
+    ) async throws -> (Result, SyncPrecondition, others: [SyncPrecondition]) {
         try await store.withLogWriter { context in
-            try check(context.reader)
+            let reader = context.reader
+            try check(reader)
+            let isKept = try others.map { try $0.holds(reader) }
             let result = try body(context)
-            return (result, try next(context.reader))
+            let kept = try zip(others, isKept).map { try $1 ? $0.next(reader) : $0 }
+            return (result, try next(reader), kept)
         }
     }
 

@@ -1,0 +1,38 @@
+public import BackstitchCore
+import BackstitchLog
+import BackstitchStore
+
+extension SyncEngine {
+    /// Makes a zone beside the store's own, for the same user, or gives the one of this name that the store has.
+    ///
+    /// Save records into it with ids that name the zone: `Note.ID(in: zone)`. The zone is in the store at once,
+    /// without network, and the next round makes it on the service. If the service has a zone of this name already,
+    /// for example of another device, its records are pulled.
+    ///
+    /// - Parameter name: Printable ASCII characters, 255 at most, the first no underscore.
+    /// - Returns: the zone, for ids and queries.
+    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name and for that of the store's own zone.
+    ///   `StoreError`: `tooManyZones` if the store has had 253 zones; `closed`, `full`, `io`.
+    public func makeZone(_ name: String) async throws -> RecordID.Zone {
+        if let violation = SyncConfiguration.violation(ofZoneName: name) {
+            throw SyncError(.invalidConfiguration, violation)
+        }
+        guard !scope.own.id.zoneName.utf8.elementsEqual(name.utf8) else {
+            throw SyncError(
+                .invalidConfiguration,
+                "'\(name)' is the store's own zone. Use RecordID.Zone.own, or choose another name.")
+        }
+        try scope.checkZone()
+        let slot = try await store.withLogWriter { log in
+            log.catalogChanges.addZone(named: name, in: .private)
+        }
+        guard let slot else {
+            throw StoreError(
+                .tooManyZones,
+                "The store has had \(CatalogZone.numbers.count) zones, and there is no place for another "
+                    + "one. Use a zone that it has.")
+        }
+        if machine.mode == .automatic { hand(.triggered(.save)) }
+        return RecordID.Zone(slot: slot)
+    }
+}
