@@ -23,7 +23,7 @@ public actor SyncEngine {
     nonisolated let scope: EngineContext
 
     /// Decides what is done.
-    private var machine: EngineMachine
+    private(set) var machine: EngineMachine
     /// Does what the machine decides for rounds.
     private let rounds: RoundExecutor
     /// Transfers files, beside the rounds.

@@ -27,7 +27,7 @@ struct ZoneReset {
         _ = try await requiredState()
         try await exchange.write { [place = exchange.place] context in
             try ZoneLoss(context, in: place.slot).eraseRecords(keepsUnsynced: keepsUnsynced)
-            try context.fetchAll(place)
+            try Self.fetchAll(place, context)
         }
     }
 
@@ -45,8 +45,19 @@ struct ZoneReset {
             if source == .local {
                 try ZoneLoss(context, in: place.slot).forgetService(keepsUnsynced: true)
             }
-            try context.fetchAll(place, prefersLocal: source == .local)
+            try Self.fetchAll(place, prefersLocal: source == .local, context)
         }
+    }
+
+    /// Lets the next round fetch everything.
+    private static func fetchAll(
+        _ zone: ZonePlace, prefersLocal: Bool = false, _ log: LogWriter
+    ) throws {
+        var state = try log.reader.zoneState(zone)
+        state.beginAnew()
+        if prefersLocal { state.prefersLocal = true }
+        try FullFetch(log, in: zone.slot).forgetFetched()
+        try log.setZoneState(state, zone)
     }
 
     /// The state of the zone, if it is the store's, and the user too.
@@ -95,16 +106,5 @@ struct ZoneReset {
             try FullFetch(context, in: place.slot).forgetFetched()
             try context.setZoneState(state, place)
         }
-    }
-}
-
-extension LogWriter {
-    /// Lets the next round fetch everything.
-    fileprivate func fetchAll(_ zone: ZonePlace, prefersLocal: Bool = false) throws {
-        var state = try reader.zoneState(zone)
-        state.beginAnew()
-        if prefersLocal { state.prefersLocal = true }
-        try FullFetch(self, in: zone.slot).forgetFetched()
-        try setZoneState(state, zone)
     }
 }

@@ -24,6 +24,13 @@ import Testing
 
     init() throws { store = try Store.inMemory(schema: StoreSchema(Shelf.self, Book.self)) }
 
+    private func addZone() async throws {
+        let slot = try await store.withLogWriter { log in
+            log.catalogChanges.addZone(named: "groceries", in: .private)
+        }
+        #expect(slot == 2)
+    }
+
     private func save(_ book: Book, isLocalOnly: Bool = false) throws {
         try store.write(isLocalOnly: isLocalOnly) { _ = try $0.save(book) }
     }
@@ -56,10 +63,7 @@ import Testing
     func `a reference to a record of another zone is refused, and the message says the remedy`()
         async throws
     {
-        let slot = try await store.withLogWriter { log in
-            log.catalogChanges.addZone(named: "groceries", in: .private)
-        }
-        #expect(slot == 2)
+        try await addZone()
         let refusal = failure { try save(Book(id: "b", title: "one", shelf: .elsewhere("s"))) }
         #expect(refusal?.code == .crossesZones)
         #expect(
@@ -79,6 +83,7 @@ import Testing
     @Test func `a reference within a zone is saved, and one that stays on the device to any zone`()
         async throws
     {
+        try await addZone()
         let books = [
             Book(id: "b", title: "one", shelf: "s", opened: .elsewhere("s")),
             Book(id: .elsewhere("b"), title: "one", shelf: .elsewhere("s"), opened: "s"),

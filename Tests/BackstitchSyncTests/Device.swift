@@ -155,8 +155,8 @@ extension SimulatedCloud {
 }
 
 /// The records of the zone in short: `type name {field: value}`.
-func remote(_ cloud: SimulatedCloud) -> [String] {
-    cloud.records(in: scenarioZone).map { record in
+func remote(_ cloud: SimulatedCloud, in zone: ZoneID = scenarioZone) -> [String] {
+    cloud.records(in: zone).map { record in
         let fields = record.fields.sorted { $0.key < $1.key }.map { name, value in
             "\(name): \(short(value))"
         }

@@ -34,6 +34,23 @@ struct PushState: Equatable, Sendable {
     /// The failure that a later round has to settle; the one with the longest wait.
     var transient: ServiceError?
 
+    /// Takes the next positions from the queue, at least one.
+    mutating func takeBatch(most countMax: Int, bytesMax: Int) -> [Int] {
+        var batch: [Int] = []
+        var bytes = 0
+        for index in queue {
+            let isAlone = alone.contains(index)
+            bytes += items[index].byteCount
+            let isFull = batch.count >= countMax || bytes > bytesMax || isAlone
+            if isFull, !batch.isEmpty { break }
+            batch.append(index)
+            if isAlone { break }
+        }
+        queue.removeFirst(batch.count)
+        for index in batch { attempts[index, default: 0] += 1 }
+        return batch
+    }
+
     /// A pass of the same round.
     var next: PushState {
         var next = PushState()

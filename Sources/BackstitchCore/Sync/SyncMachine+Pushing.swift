@@ -21,22 +21,8 @@ extension SyncMachine {
             push.queue.removeAll { !push.items[$0].isDelete }
         }
         if !push.lookUps.isEmpty { return lookUp() }
-        guard let first = push.queue.first else { return endOfQueue() }
-        var batch: [Int] = []
-        if push.alone.contains(first) {
-            batch = [first]
-        } else {
-            var bytes = 0
-            for index in push.queue {
-                let item = push.items[index]
-                if push.alone.contains(index) || batch.count >= batchCount { break }
-                if !batch.isEmpty, bytes + item.byteCount > limits.requestBytes { break }
-                bytes += item.byteCount
-                batch.append(index)
-            }
-        }
-        push.queue.removeFirst(batch.count)
-        for index in batch { push.attempts[index, default: 0] += 1 }
+        if push.queue.isEmpty { return endOfQueue() }
+        let batch = push.takeBatch(most: batchCount, bytesMax: limits.requestBytes)
         state = .pushing(batch)
         return .push(batch, atomic: isAtomic)
     }

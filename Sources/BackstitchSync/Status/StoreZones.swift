@@ -17,8 +17,8 @@ struct StoreZones {
             let state = try own.map { try reader.zoneState($0) } ?? ZoneState()
             return try [StoreInfo.Zone(own, state, tally.counts(in: 0))]
                 + others.map { zone in
-                    let counts = tally.counts(in: zone.number)
-                    return StoreInfo.Zone(zone, try self.state(of: zone), counts)
+                    let counts = tally.counts(in: zone.slot)
+                    return StoreInfo.Zone(zone, try reader.zoneState(zone), counts)
                 }
         }
     }
@@ -26,33 +26,18 @@ struct StoreZones {
     /// The zone with a name; nil if the store has no such zone.
     func zone(named name: String, owner: String?) throws -> RecordID.Zone? {
         if owner == nil, let own = try ownName, own.utf8.elementsEqual(name.utf8) { return .own }
-        return others.first { $0.owner == owner && $0.name.utf8.elementsEqual(name.utf8) }
-            .map { RecordID.Zone(slot: $0.number) }
+        return others.first {
+            $0.id.ownerName == owner && $0.id.zoneName.utf8.elementsEqual(name.utf8)
+        }.map { RecordID.Zone(slot: $0.slot) }
     }
 
-    private var others: [CatalogZone] { reader.catalog.catalog.zones.filter { $0.endedAt == nil } }
+    private var others: [ZonePlace] { reader.catalog.catalog.places }
 
     /// The name of the zone that the records of slot 0 are in, or are being moved to.
     private var ownName: String? {
         get throws {
             let claims = try ZoneClaims(reader)
             return try claims.target ?? claims.bound.first ?? ZoneStates(reader).names().first
-        }
-    }
-
-    private func state(of zone: CatalogZone) throws -> ZoneState {
-        let name = MetaName.zonePrefix.dropLast() + MetaName.suffix(of: zone.number)
-        guard let bytes = try reader.meta.value(String(name)) else {
-            var state = ZoneState()
-            state.isFullFetch = try reader.meta.value(MetaName.fetchAll) != nil
-            return state
-        }
-        do {
-            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
-        } catch {
-            throw StoreError(
-                .damaged,
-                "The state of the zone \(zone.name) can't be read. Run verify, then rebuild.")
         }
     }
 }
@@ -63,9 +48,9 @@ extension StoreInfo.Zone {
             .own, name: name, owner: nil, database: .private, state: state, counts: counts)
     }
 
-    fileprivate init(_ zone: CatalogZone, _ state: ZoneState, _ counts: OutboxTally.Counts) {
+    fileprivate init(_ zone: ZonePlace, _ state: ZoneState, _ counts: OutboxTally.Counts) {
         self.init(
-            RecordID.Zone(slot: zone.number), name: zone.name, owner: zone.owner,
+            RecordID.Zone(slot: zone.slot), name: zone.id.zoneName, owner: zone.id.ownerName,
             database: zone.database, state: state, counts: counts)
     }
 

@@ -78,6 +78,23 @@ struct StoredZoneState: Equatable {
         bytes = try reader.meta.value(MetaName.zone(zone))
         fetchesAll = try bytes == nil && reader.meta.value(MetaName.fetchAll) != nil
     }
+
+    /// The state; a new one if nothing is stored.
+    fileprivate func decoded(of zone: ZonePlace) throws -> ZoneState {
+        guard let bytes else {
+            var state = ZoneState()
+            state.isFullFetch = fetchesAll
+            return state
+        }
+        do {
+            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
+        } catch {
+            throw StoreError(
+                .damaged,
+                "The state of the zone \(zone.id.zoneName) can't be read. Run verify, then rebuild."
+            )
+        }
+    }
 }
 
 extension MetaName {
@@ -93,20 +110,7 @@ extension TableReader {
 
     /// The state of a zone; a new one if nothing is stored.
     package func zoneState(_ zone: ZonePlace) throws -> ZoneState {
-        let stored = try StoredZoneState(of: zone, self)
-        guard let bytes = stored.bytes else {
-            var state = ZoneState()
-            state.isFullFetch = stored.fetchesAll
-            return state
-        }
-        do {
-            return try JSONDecoder().decode(ZoneState.self, from: Data(bytes))
-        } catch {
-            throw StoreError(
-                .damaged,
-                "The state of the zone \(zone.id.zoneName) can't be read. Run verify, then rebuild."
-            )
-        }
+        try StoredZoneState(of: zone, self).decoded(of: zone)
     }
 }
 
