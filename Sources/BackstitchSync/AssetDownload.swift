@@ -92,8 +92,8 @@ struct AssetDownload {
 
     /// An address of the content, asked for just before it is used, and the service that has it.
     ///
-    /// A zone that is gone, that the user may not read any more, or whose database the service does not have, keeps
-    /// no other one from being asked.
+    /// A zone that is gone, that the user may not read any more, or whose database the service does not have,
+    /// keeps no other one from being asked.
     private func address() async throws -> (ServiceAsset, any RecordService) {
         var failures: [ZonePlace: ServiceError] = [:]
         var first: ServiceError?
