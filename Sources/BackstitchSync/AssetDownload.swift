@@ -92,7 +92,8 @@ struct AssetDownload {
 
     /// An address of the content, asked for just before it is used, and the service that has it.
     ///
-    /// A zone that is gone, or that the user may not read any more, keeps no other one from being asked.
+    /// A zone that is gone, that the user may not read any more, or whose database the service does not have,
+    /// keeps no other one from being asked.
     private func address() async throws -> (ServiceAsset, any RecordService) {
         var failures: [ZonePlace: ServiceError] = [:]
         var first: ServiceError?
@@ -103,7 +104,8 @@ struct AssetDownload {
                     return (file, service)
                 }
             } catch {
-                guard error.code.scope == .zone || error.code == .permissionDenied else {
+                let isOfZone = error.code.scope == .zone
+                guard isOfZone || [.permissionDenied, .unsupported].contains(error.code) else {
                     throw error
                 }
                 failures[place] = error
