@@ -70,6 +70,37 @@ struct EngineContext: Sendable {
         return !lookedBack.withLock { $0.contains(slot) }
     }
 
+    // MARK: Zones
+
+    /// Gives a zone of the user its slot, unless it has one.
+    func makeZone(_ name: String) async throws -> RecordID.Zone {
+        if let violation = SyncConfiguration.violation(ofZoneName: name) {
+            throw SyncError(.invalidConfiguration, violation)
+        }
+        guard !own.id.zoneName.utf8.elementsEqual(name.utf8) else {
+            throw SyncError(
+                .invalidConfiguration,
+                "'\(name)' is the store's own zone. Use RecordID.Zone.own, or choose another name.")
+        }
+        try checkZone()
+        let slot = try await store.withLogWriter { log in
+            log.catalogChanges.addZone(named: name, in: .private)
+        }
+        guard let slot else {
+            throw StoreError(
+                .tooManyZones,
+                "The store has had \(CatalogZone.numbers.count) zones, and there is no place for another "
+                    + "one. Use a zone that it has.")
+        }
+        return RecordID.Zone(slot: slot)
+    }
+
+    /// Whether a notification is about the store's own zone.
+    func isConcerned(by notification: SyncNotification) -> Bool {
+        notification.concerns(
+            own.id, subscriptionID: subscriptionID, containerID: configuration.containerID)
+    }
+
     /// Shows what the engine does, here and to other programs.
     func show(_ machine: EngineMachine, nextAttempt: Int64?) {
         let (status, queue) = (machine.status, EngineReport.Queue(machine))

@@ -94,10 +94,12 @@ final class RoundExecutor {
         }
     }
 
-    /// Reads which zones the store has, and what is known of them.
+    /// Reads which zones the store has, and what is known of them. Those of a database that the service does not
+    /// have are left out.
     private func prepare() async throws -> [ZoneQueue.Prepared] {
         let places = try session.store.read { $0.reader.catalog.catalog.places }
-        others = places.map { ZoneExchange(session, $0, report) }
+        others = places.filter { session.service(for: $0.database) != nil }
+            .map { ZoneExchange(session, $0, report) }
         for other in others { try await other.begin() }
         var prepared: [ZoneQueue.Prepared] = []
         for zone in zones { prepared.append(try await zone.prepare()) }

@@ -9,11 +9,7 @@ extension SyncEngine {
     /// - Returns: whether the notification was for this engine.
     @discardableResult
     public func handle(notification: SyncNotification) -> Bool {
-        guard
-            notification.concerns(
-                scope.own.id, subscriptionID: scope.subscriptionID,
-                containerID: configuration.containerID)
-        else { return false }
+        guard scope.isConcerned(by: notification) else { return false }
         hand(.triggered(.notification))
         return true
     }

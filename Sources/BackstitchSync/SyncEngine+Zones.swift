@@ -1,5 +1,4 @@
 public import BackstitchCore
-import BackstitchLog
 import BackstitchStore
 
 extension SyncEngine {
@@ -14,25 +13,8 @@ extension SyncEngine {
     /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name and for that of the store's own zone.
     ///   `StoreError`: `tooManyZones` if the store has had 253 zones; `closed`, `full`, `io`.
     public func makeZone(_ name: String) async throws -> RecordID.Zone {
-        if let violation = SyncConfiguration.violation(ofZoneName: name) {
-            throw SyncError(.invalidConfiguration, violation)
-        }
-        guard !scope.own.id.zoneName.utf8.elementsEqual(name.utf8) else {
-            throw SyncError(
-                .invalidConfiguration,
-                "'\(name)' is the store's own zone. Use RecordID.Zone.own, or choose another name.")
-        }
-        try scope.checkZone()
-        let slot = try await store.withLogWriter { log in
-            log.catalogChanges.addZone(named: name, in: .private)
-        }
-        guard let slot else {
-            throw StoreError(
-                .tooManyZones,
-                "The store has had \(CatalogZone.numbers.count) zones, and there is no place for another "
-                    + "one. Use a zone that it has.")
-        }
+        let zone = try await scope.makeZone(name)
         if machine.mode == .automatic { hand(.triggered(.save)) }
-        return RecordID.Zone(slot: slot)
+        return zone
     }
 }

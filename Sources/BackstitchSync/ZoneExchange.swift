@@ -26,7 +26,7 @@ final class ZoneExchange {
     }
 
     var store: Store { session.store }
-    var service: any RecordService { session.service(for: place.database) }
+    var service: any RecordService { session.service(for: place.database) ?? session.service }
     var scope: EngineContext { session.scope }
     var configuration: SyncConfiguration { session.configuration }
     var slot: UInt8 { place.slot }
@@ -222,8 +222,11 @@ final class ZoneExchange {
         // reports that.
         if try state().isSetUp { return }
         try session.checkCalled()
-        try await service.createZone(zone)
-        try session.checkCalled()
+        // One of another user is there, or was taken away.
+        if zone.ownerName == nil {
+            try await service.createZone(zone)
+            try session.checkCalled()
+        }
         try await service.createSubscription(subscriptionID, to: zone)
         try await change { state in
             state.isSetUp = true
