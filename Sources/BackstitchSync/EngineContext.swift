@@ -74,9 +74,7 @@ struct EngineContext: Sendable {
 
     /// Gives a zone of the user its slot, unless it has one.
     func makeZone(_ name: String) async throws -> RecordID.Zone {
-        if let violation = SyncConfiguration.violation(ofZoneName: name) {
-            throw SyncError(.invalidConfiguration, violation)
-        }
+        try check(zoneName: name)
         guard !own.id.zoneName.utf8.elementsEqual(name.utf8) else {
             throw SyncError(
                 .invalidConfiguration,
@@ -93,6 +91,21 @@ struct EngineContext: Sendable {
                     + "one. Use a zone that it has.")
         }
         return RecordID.Zone(slot: slot)
+    }
+
+    /// - Throws: `invalidConfiguration` if no zone can have the name.
+    func check(zoneName: String) throws {
+        guard let violation = SyncConfiguration.violation(ofZoneName: zoneName) else { return }
+        throw SyncError(.invalidConfiguration, violation)
+    }
+
+    /// Lets the store's own zone be exchanged again.
+    ///
+    /// - Returns: Whether it was suspended.
+    func endSuspension(erases: Bool) async throws -> Bool {
+        try await store.withLogWriter { [own] log in
+            try ZoneLoss(log, in: own.slot).endSuspension(of: own, erases: erases)
+        }
     }
 
     /// Whether a notification is about the store's own zone.

@@ -33,9 +33,7 @@ extension SyncEngine {
     /// - Complexity: O(*n*) in the records of the store, and their upload.
     @discardableResult
     public func move(to zoneName: String, adoptsUser: Bool = false) async throws -> SyncReport {
-        if let violation = SyncConfiguration.violation(ofZoneName: zoneName) {
-            throw SyncError(.invalidConfiguration, violation)
-        }
+        try scope.check(zoneName: zoneName)
         try await request(.move(to: zoneName, adoptsUser: adoptsUser))
         return try await sync()
     }

@@ -53,16 +53,7 @@ extension SyncEngine {
     /// - Throws: `StoreError` if the store fails.
     @discardableResult
     public func retryParked(_ records: [ParkedRecord]? = nil) async throws -> Int {
-        try await store.withLogWriter { context in
-            var count = 0
-            for record in try records ?? ParkedRecord.all(context.reader) {
-                guard let table = context.reader.catalog.table(named: record.record.entity) else {
-                    continue
-                }
-                if try context.marks.release(table.number, record.record.key) { count += 1 }
-            }
-            return count
-        }
+        try await store.withLogWriter { try ParkedRecord.release(records, in: $0) }
     }
 
     /// Continues after the zone was purged, or deleted by its user or by ``destroyZone()``; the
@@ -75,10 +66,7 @@ extension SyncEngine {
     @discardableResult
     public func resume(after decision: SyncConfiguration.ZoneLossDecision) async throws -> Bool {
         try scope.checkZone()
-        let (place, erases) = (scope.own, decision == .erase)
-        let wasSuspended = try await store.withLogWriter {
-            try ZoneLoss($0, in: place.slot).endSuspension(of: place, erases: erases)
-        }
+        let wasSuspended = try await scope.endSuspension(erases: decision == .erase)
         if wasSuspended { hand(.resumed) }
         return wasSuspended
     }

@@ -26,6 +26,19 @@ public struct ParkedRecord: Hashable, Sendable {
 }
 
 extension ParkedRecord {
+    /// Makes records pending again that are parked.
+    ///
+    /// - Parameter records: nil for all that are parked.
+    /// - Returns: the number of those that were.
+    static func release(_ records: [ParkedRecord]?, in log: LogWriter) throws -> Int {
+        var count = 0
+        for record in try records ?? all(log.reader) {
+            guard let table = log.catalog.table(named: record.record.entity) else { continue }
+            if try log.marks.release(table.number, record.record.key) { count += 1 }
+        }
+        return count
+    }
+
     /// The parked records, in the order of their entities and keys.
     ///
     /// - Parameter place: The one that is asked for; nil for all.
