@@ -40,9 +40,17 @@ import Testing
         #expect(
             try phone.engine.pendingRecords().map(\.record.key)
                 == [RecordKey(RecordName("b")), key])
-        try await phone.sync()
+        phone.service.beforeRequest = { request throws(ServiceError) in
+            if request.zone == ZoneID("list") { throw ServiceError(.zoneBusy) }
+        }
+        let error = await syncError { try await phone.sync() }
+        #expect(error?.serviceError?.code == .zoneBusy)
         #expect(remote(cloud) == ["Note a {title: one}", "Note b {title: two}"])
         #expect(try phone.engine.pendingRecords().map(\.record.key) == [key])
+        phone.service.beforeRequest = nil
+        try await phone.sync()
+        #expect(remote(cloud, in: ZoneID("list")) == ["Note a {title: elsewhere}"])
+        try await phone.expectSettled()
     }
 
     @Test func `records are in flight while their request is`() async throws {
