@@ -194,7 +194,7 @@ package struct RecordMerger {
         let isBehind = meetsResent && isBehind(server, key, current, steps, merge)
         let hasNoEdits =
             meetsResent && (row.flags.contains(.isForgotten) || unsynced.allSatisfy(\.isResent))
-        let isTaken = hasNoEdits && !isBehind
+        let isTaken = meetsResent && row.flags.contains(.isForgotten) && !isBehind
         if isBehind { unsynced = steps }
         if isTaken { unsynced = [] }
         let unmerged = UnmergedFields(
@@ -210,6 +210,7 @@ package struct RecordMerger {
             entity: table.number, record: key, changeTag: server.changeTag,
             localSequence: row.lastSequence)
         merge.answer = policy.answers[place] ?? policy.lastAnswer
+        var lost: OperationHeader.Flags = []
         var plan = merge.plan(
             local: local, server: unmerged.seen(server), isAuthoritative: isAuthoritative)
         if let question = plan.question { return .undecided(place, question) }
@@ -223,9 +224,6 @@ package struct RecordMerger {
                     record: RecordID(entity: table.name, key: key), sequence: log.head,
                     reason: reason))
         }
-        var (lost, resent): (OperationHeader.Flags, OperationHeader.Flags) = (
-            isTaken ? .replacesLost : [], []
-        )
         if isTaken, case .acknowledge(let version, _) = plan.remote {
             plan.remote = .acknowledge(version: version, through: row.lastSequence)
         } else if case .acknowledge(let version, let through) = plan.remote,
@@ -237,14 +235,16 @@ package struct RecordMerger {
             // edit to it now, and no version of it.
             plan.remote = .adopt(version: version, fields: fields, through: row.lastSequence)
             plan.rebase = current.map { .save($0) } ?? .delete
-            (lost, resent) = (.isResent, hasNoEdits ? .isResent : [])
+            lost = .isResent
         }
         if plan.remote != .nothing {
             try log.forgetNote(.missed, key)
             try log.forgetNote(.unheard, key)
         }
         plan = unmerged.whole(plan, local)
-        let settled = try perform(plan, key, table, lost: lost, resent: resent)
+        if meetsResent { lost = plan.rebase == .nothing ? .replacesLost : .isResent }
+        let settled = try perform(
+            plan, key, table, lost: lost, resent: hasNoEdits ? .isResent : [])
         if plan.conflict != nil { return .conflict(sequence: settled) }
         return plan.remote == .nothing ? .unchanged : .applied
     }
