@@ -22,8 +22,7 @@ package struct OperationHeader: Hashable, Sendable {
         /// the later one.
         package static let replacesLost = Flags(rawValue: 32)
         /// What was here when the service lost its latest state is sent again: a version of the service on top of
-        /// which that comes, an operation that puts it back and has no edit that the service never had, or that
-        /// the service lost the zone with nothing else to be pushed.
+        /// which that comes, or an operation that puts it back and has no edit that the service never had.
         package static let isResent = Flags(rawValue: 64)
     }
 

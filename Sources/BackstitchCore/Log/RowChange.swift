@@ -57,7 +57,7 @@ package enum RowChange: Equatable, Sendable {
             self = .mark(row)
         case .forget:
             guard let row else { throw RowContradiction("forgets a record without a row") }
-            self = .mark(row.forgotten(operation.flags.contains(.isResent)))
+            self = .mark(row.forgotten)
         case .baseline:
             guard row == nil else { throw RowContradiction("is not the first of its record") }
             self = .restore
@@ -108,11 +108,9 @@ extension RowHeader {
     }
 
     /// The header once nothing counts that the service knew: the record is to be made there again.
-    ///
-    /// - Parameter hasNoEdits: Whether the service had all that is to be pushed, and lost it.
-    fileprivate func forgotten(_ hasNoEdits: Bool) -> RowHeader {
+    fileprivate var forgotten: RowHeader {
         var header = self
-        if !header.isDirty || hasNoEdits { header.flags.insert(.isForgotten) }
+        if !header.isDirty { header.flags.insert(.isForgotten) }
         header.syncedSequence = 0
         header.changeTag = ""
         header.modifiedMilliseconds = 0

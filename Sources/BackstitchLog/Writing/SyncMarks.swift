@@ -78,11 +78,8 @@ package struct SyncMarks {
     /// Forgets what the service knew of a record.
     package func forget(_ entity: EntityNumber, _ key: RecordKey) throws {
         guard let row = try log.row(entity, key) else { return }
-        // Nothing can follow what is sent again but edits.
-        let last = try row.isDirty ? log.reader.log.flags(of: row.lastSequence) : []
         try log.append(
-            .forget, origin: .remote, entity: entity, key: key, previous: row.lastSequence,
-            flags: last.intersection(.isResent)
+            .forget, origin: .remote, entity: entity, key: key, previous: row.lastSequence
         ) { _ in }
     }
 

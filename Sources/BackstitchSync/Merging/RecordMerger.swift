@@ -150,13 +150,15 @@ package struct RecordMerger {
     /// Whether a version meets what was here when the service lost its latest state, and is being sent again. Others
     /// do the same, so that the order in which versions come says nothing.
     private func meetsResent(
-        _ row: RowView, _ server: ServerState, _ isAuthoritative: Bool
+        _ row: RowView, _ unsynced: [OperationStep], _ server: ServerState,
+        _ isAuthoritative: Bool
     ) throws -> Bool {
         guard !row.flags.contains(.isForgotten) else { return true }
-        guard row.isDirty, case .present(let version, _, nil) = server,
-            let known = row.serverVersion,
-            Merge.isNews(version, after: known, isAuthoritative: isAuthoritative)
-        else { return false }
+        guard row.isDirty, case .present(let version, _, nil) = server else { return false }
+        guard let known = row.serverVersion else { return unsynced.contains(where: \.isResent) }
+        guard Merge.isNews(version, after: known, isAuthoritative: isAuthoritative) else {
+            return false
+        }
         return try reader.log.flags(of: row.syncedSequence).contains(.isResent)
     }
 
@@ -187,13 +189,14 @@ package struct RecordMerger {
         let current = try row.currentFields.map(contents.added(to:))
         let history = reader.history(of: row)
         var unsynced = try history.unsynced.map(contents.added(to:))
-        let meetsResent = try !prefersLocal && meetsResent(row, server, isAuthoritative)
+        let meetsResent = try !prefersLocal && meetsResent(row, unsynced, server, isAuthoritative)
         let steps =
-            try meetsResent && !row.flags.contains(.isForgotten)
+            try meetsResent && row.hasChangeTag
             ? history.steps(after: 0).map(contents.added(to:)) : unsynced
         let isBehind = meetsResent && isBehind(server, key, current, steps, merge)
         let hasNoEdits =
-            meetsResent && (row.flags.contains(.isForgotten) || unsynced.allSatisfy(\.isResent))
+            meetsResent
+            && (row.flags.contains(.isForgotten) || unsynced.last?.isResent == true)
         let isTaken = meetsResent && row.flags.contains(.isForgotten) && !isBehind
         if isBehind { unsynced = steps }
         if isTaken { unsynced = [] }
