@@ -5,10 +5,7 @@ extension EngineContext {
     /// Where the zone with a slot is; nil if the store has none with it.
     func place(of slot: UInt8, _ catalog: CatalogSnapshot) -> ZonePlace? {
         guard slot != 0 else { return own }
-        return catalog.catalog.zone(slot).map { zone in
-            ZonePlace(
-                slot: slot, id: ZoneID(zone.name, ownerName: zone.owner), database: zone.database)
-        }
+        return catalog.catalog.places.first { $0.slot == slot }
     }
 
     /// The service of the database that a zone is in.

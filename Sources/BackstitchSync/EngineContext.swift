@@ -73,8 +73,16 @@ struct EngineContext: Sendable {
     // MARK: Zones
 
     /// Gives a zone of the user its slot, unless it has one.
-    func makeZone(_ name: String) async throws -> RecordID.Zone {
+    ///
+    /// - Parameter database: That of the engine's service.
+    func makeZone(_ name: String, in database: DatabaseScope) async throws -> RecordID.Zone {
         try check(zoneName: name)
+        guard database == .private else {
+            throw SyncError(
+                .invalidConfiguration,
+                "The engine has the service of the \(database.rawValue) database, where it makes no zones. "
+                    + "Give it the service of the private database.")
+        }
         guard !own.id.zoneName.utf8.elementsEqual(name.utf8) else {
             throw SyncError(
                 .invalidConfiguration,

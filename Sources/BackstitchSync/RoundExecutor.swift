@@ -94,12 +94,18 @@ final class RoundExecutor {
         }
     }
 
-    /// Reads which zones the store has, and what is known of them. Those of a database that the service does not
-    /// have are left out.
+    /// Reads which zones the store has, and what is known of them. Zones of a database that the service lacks are
+    /// left out, and all but the store's own if the engine has the service of another database than the private one.
     private func prepare() async throws -> [ZoneQueue.Prepared] {
         let places = try session.store.read { $0.reader.catalog.catalog.places }
-        others = places.filter { session.service(for: $0.database) != nil }
-            .map { ZoneExchange(session, $0, report) }
+        let (scope, service) = (session.scope, session.service)
+        others =
+            service.scope != .private
+            ? []
+            : places.compactMap { place in
+                guard let service = try? scope.service(for: place, service) else { return nil }
+                return ZoneExchange(session, place, report, service: service)
+            }
         for other in others { try await other.begin() }
         var prepared: [ZoneQueue.Prepared] = []
         for zone in zones { prepared.append(try await zone.prepare()) }

@@ -8,12 +8,13 @@ extension SyncEngine {
     /// without network, and the next round makes it on the service. If the service has a zone of this name already,
     /// for example of another device, its records are pulled.
     ///
-    /// - Parameter name: Printable ASCII characters, 255 at most, the first no underscore.
+    /// - Parameter name: 1 to 255 printable ASCII characters. The first one is not an underscore.
     /// - Returns: the zone, for ids and queries.
-    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name and for that of the store's own zone.
+    /// - Throws: ``SyncError``: `invalidConfiguration` for an impossible name, for that of the store's own zone, and if
+    ///   the engine's service is not that of the private database.
     ///   `StoreError`: `tooManyZones` if the store has had 253 zones; `closed`, `full`, `io`.
     public func makeZone(_ name: String) async throws -> RecordID.Zone {
-        let zone = try await scope.makeZone(name)
+        let zone = try await scope.makeZone(name, in: rounds.session.service.scope)
         if machine.mode == .automatic { hand(.triggered(.save)) }
         return zone
     }

@@ -25,7 +25,7 @@ public actor SyncEngine {
     /// Decides what is done.
     private(set) var machine: EngineMachine
     /// Does what the machine decides for rounds.
-    private let rounds: RoundExecutor
+    let rounds: RoundExecutor
     /// Transfers files, beside the rounds.
     nonisolated let queue: TransferQueue
     /// The bytes of memory that the largest pass so far took, roughly.

@@ -19,11 +19,6 @@ final class SyncSession {
         self.service = service
     }
 
-    /// The service of a database; nil if there is none.
-    func service(for database: DatabaseScope) -> (any RecordService)? {
-        database == service.scope ? service : service.service(for: database)
-    }
-
     var store: Store { scope.store }
     var configuration: SyncConfiguration { scope.configuration }
 

@@ -11,6 +11,8 @@ final class ZoneExchange {
     let session: SyncSession
     let place: ZonePlace
     let report: RoundReport
+    /// The service of the zone's database.
+    let service: any RecordService
     let progress = ExchangeProgress()
     /// What the service said of its limits when the exchange began.
     private(set) var limits = ServiceLimits()
@@ -19,14 +21,18 @@ final class ZoneExchange {
     /// What the next request is made from.
     private var basis: SyncPrecondition?
 
-    init(_ session: SyncSession, _ place: ZonePlace, _ report: RoundReport = RoundReport()) {
+    /// - Parameter service: The service of the zone's database; nil for the session's own.
+    init(
+        _ session: SyncSession, _ place: ZonePlace, _ report: RoundReport = RoundReport(),
+        service: (any RecordService)? = nil
+    ) {
+        self.service = service ?? session.service
         self.session = session
         self.place = place
         self.report = report
     }
 
     var store: Store { session.store }
-    var service: any RecordService { session.service(for: place.database) ?? session.service }
     var scope: EngineContext { session.scope }
     var configuration: SyncConfiguration { session.configuration }
     var slot: UInt8 { place.slot }

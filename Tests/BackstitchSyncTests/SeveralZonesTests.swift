@@ -8,6 +8,21 @@ import Testing
 
 @testable import BackstitchSync
 
+/// A service of the shared database, beside one of the private database.
+private final class SharedService: ForwardingService {
+    let service: any RecordService
+    let scope = DatabaseScope.shared
+    private let other: any RecordService
+
+    init(_ service: any RecordService, private other: any RecordService) {
+        (self.service, self.other) = (service, other)
+    }
+
+    func service(for scope: DatabaseScope) -> (any RecordService)? {
+        scope == .private ? other : self
+    }
+}
+
 /// A store whose engine exchanges a zone beside the store's own.
 @Suite(.budgeted) struct SeveralZonesTests {
     private static let list = ZoneID("list")
@@ -187,6 +202,26 @@ import Testing
         try await phone.sync()
         #expect(cloud.zones().count == 254)
         #expect(remote(cloud, in: ZoneID("zone 2")) == ["Note a {title: early}"])
+    }
+
+    @Test func `an engine of another database exchanges the store's own zone there, and no other`()
+        async throws
+    {
+        let (phone, other) = (try Device(cloud), SimulatedCloud())
+        _ = try await phone.engine.makeZone("list")
+        await phone.engine.stop()
+        let engine = SyncEngine(
+            store: phone.store,
+            service: SharedService(phone.service, private: other.connection(device: "phone")),
+            configuration: phone.engine.configuration)
+        try await phone.note("a", "own")
+        try await phone.put("a", "listed")
+        _ = try await engine.sync()
+        #expect(remote(cloud) == ["Note a {title: own}"])
+        #expect(cloud.zones() == [scenarioZone])
+        #expect(other.zones() == [])
+        let error = await syncError { _ = try await engine.makeZone("more") }
+        #expect(error?.code == .invalidConfiguration)
     }
 
     @Test func `another device begins with what a zone has`() async throws {
